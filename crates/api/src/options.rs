@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use kiln_audit::Auditor;
-use kiln_service::Webhooks;
+use kiln_service::{DriftWatch, Webhooks};
 use kiln_store::AnswerStore;
 use kiln_topology::TypeFiles;
 use kiln_web::{Admission, ConnectionLimits, Cors, Proxies};
@@ -31,6 +31,8 @@ pub struct Options {
     pub answers: Option<Arc<dyn AnswerStore>>,
     /// Webhooks of projects; `None`: there are none.
     pub webhooks: Option<Webhooks>,
+    /// Schedules of comparisons; `None`: there are none.
+    pub drift: Option<DriftWatch>,
     /// Budgets of clients, and maintenance.
     pub admission: Admission,
     /// Writes the audit events of requests.
@@ -74,6 +76,7 @@ impl Default for Options {
             connections: ConnectionLimits::default(),
             answers: None,
             webhooks: None,
+            drift: None,
             admission: Admission::default(),
             auditor: None,
             // A test reads the types of Kiln, so there are no errors.

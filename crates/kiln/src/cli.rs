@@ -18,8 +18,8 @@ use kiln_topology::TypeFiles;
 
 use crate::commands::effect::Effect;
 use crate::commands::{
-    completion, config, demo, guard, heat_manage, heat_status, import, lsp, man, manage, orphan, plan, resource_type,
-    serve, software, stack, template, testcloud, webhook,
+    completion, config, demo, drift, guard, heat_manage, heat_status, import, lsp, man, manage, orphan, plan,
+    resource_type, serve, software, stack, template, testcloud, webhook,
 };
 use crate::exit_code;
 use crate::failure::Outcome;
@@ -68,6 +68,9 @@ pub(crate) enum Command {
     /// List, show and lift guards, which forbid changes of stacks; require plans
     #[command(subcommand)]
     Guard(guard::GuardCommand),
+    /// Compare stacks with their objects regularly: set how often, list what was found
+    #[command(subcommand)]
+    Drift(drift::DriftCommand),
     /// Send events to URLs: create, test and change webhooks, look at their deliveries
     #[command(subcommand)]
     Webhook(webhook::WebhookCommand),

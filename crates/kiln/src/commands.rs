@@ -35,6 +35,8 @@ pub(crate) mod completion;
 pub(crate) mod config;
 pub(crate) mod confirm;
 pub(crate) mod demo;
+pub(crate) mod drift;
+mod duration;
 pub(crate) mod edit;
 pub(crate) mod effect;
 pub(crate) mod export;

@@ -79,6 +79,9 @@ async fn run(cli: Cli) -> Outcome {
         Command::Guard(command) => {
             connected(global, Need::Any, "", async |connection| command.run(connection).await).await
         }
+        Command::Drift(command) => {
+            connected(global, Need::Any, "", async |connection| command.run(connection).await).await
+        }
         Command::Webhook(command) => {
             connected(global, Need::Any, "", async |connection| command.run(connection).await).await
         }

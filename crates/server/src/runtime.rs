@@ -3,6 +3,7 @@
 //! A [`Runtime`] holds the parts of a service: store, types, clouds, identity, engine and API. It is built from a
 //! configuration ([`Runtime::of_service`]) or with the credentials of a user ([`Runtime::of_user`]).
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -19,9 +20,9 @@ use kiln_engine::{Engine, LifecyclePlugin, MessageBus, WebhookSender};
 use kiln_identity::{Deferred, Identity, Keystone, KeystoneOptions, Local};
 use kiln_plan::ResourceTypes;
 use kiln_plugin::Plugins;
-use kiln_service::{Limits, Service, SharedCredentials, Webhooks};
+use kiln_service::{DriftLimits, DriftWatch, Limits, Service, SharedCredentials, Webhooks};
 use kiln_stack::{Backends, Chance, Clock as _, Clouds, NoCloud, StoreClock, SystemClock};
-use kiln_store::{AnswerStore, SqlStore, Store, WebhookStore};
+use kiln_store::{AnswerStore, DriftStore, SqlStore, Store, WebhookStore};
 use kiln_telemetry::logging;
 use kiln_telemetry::traces;
 use kiln_value::{Secret, Value, text};
@@ -176,21 +177,27 @@ impl Runtime {
         }
         api.auditor = audit.as_ref().map(|audit| Arc::clone(&audit.auditor));
         cfn.auditor.clone_from(&api.auditor);
+        let service = Service {
+            options: service_options(config)?,
+            backends,
+            recent: Arc::default(),
+            identity,
+            policy,
+            templates: web_templates::reader(config)?,
+            shared: SharedCredentials::default(),
+            heat_projects,
+        };
+        api.drift = Some(DriftWatch {
+            store: Arc::clone(&of_requests) as Arc<dyn DriftStore>,
+            service: service.clone(),
+            limits: drift_limits(config)?,
+        });
         Ok(Self {
             store,
             settings: Some(of_requests),
             own: Some(own),
             policy_files: Some(policy_files),
-            service: Service {
-                options: service_options(config)?,
-                backends,
-                recent: Arc::default(),
-                identity,
-                policy,
-                templates: web_templates::reader(config)?,
-                shared: SharedCredentials::default(),
-                heat_projects,
-            },
+            service,
             clock,
             api,
             dashboard,
@@ -343,6 +350,14 @@ impl Runtime {
         self.service.backends.clone()
     }
 
+    /// Compares stacks with their objects as their schedules say, until a stop is requested.
+    async fn watch_drift(&self, stop: Stop) -> Infallible {
+        if let Some(watch) = &self.api.drift {
+            shutdown::until(stop, watch.run()).await;
+        }
+        std::future::pending().await
+    }
+
     /// Runs an engine until a stop is requested, then releases its leases.
     pub async fn engine(&self, stop: Stop) -> Result<()> {
         let backends = Backends { store: Arc::clone(&self.store), ..self.backends() };
@@ -363,7 +378,10 @@ impl Runtime {
         if let Some(webhooks) = &self.webhooks {
             engine = engine.with_webhooks(webhooks.clone());
         }
-        Ok(engine.run(stop).await?)
+        tokio::select! {
+            ran = engine.run(stop.clone()) => Ok(ran?),
+            never = self.watch_drift(stop) => match never {},
+        }
     }
 }
 
@@ -394,6 +412,7 @@ pub fn check_options(config: &Config) -> Vec<anyhow::Error> {
         web_templates::reader(config).map(drop),
         kiln_bus::of_config(config, "").map(drop),
         check_webhooks(config),
+        drift_limits(config).map(drop),
         audit::check(config),
         config.choice(&kiln::MIGRATE).map(drop),
         admission(config).map(drop),
@@ -493,6 +512,14 @@ fn webhooks_of(config: &Config, store: Arc<SqlStore>, hostname: &str) -> Result<
     }
     let sender: Arc<dyn WebhookSender> = Arc::new(kiln_webhook::of_config(config, hostname)?);
     Ok(Some(kiln_engine::Webhooks { store: store as Arc<dyn WebhookStore>, sender }))
+}
+
+fn drift_limits(config: &Config) -> Result<DriftLimits> {
+    Ok(DriftLimits {
+        usual: Some(config.seconds_or(&kiln::DRIFT_INTERVAL, Duration::ZERO)?).filter(|usual| !usual.is_zero()),
+        shortest: config.seconds(&kiln::DRIFT_MIN_INTERVAL)?,
+        resources_per_second: config.number(&kiln::DRIFT_RESOURCES_PER_SECOND)?,
+    })
 }
 
 fn check_webhooks(config: &Config) -> Result<()> {

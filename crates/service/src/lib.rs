@@ -17,6 +17,7 @@ mod credentials;
 mod delete;
 mod deployment_agent;
 mod detect_drift;
+mod drift_watch;
 mod error;
 mod existing_component;
 mod existing_names;
@@ -65,6 +66,7 @@ pub use change_set::{
     ChangeEffect, ChangedProperty, Execution, Failure, NewChangeSet, PreparedChange, ResourceChange, StackChange,
 };
 pub use create::CreateStack;
+pub use drift_watch::{DriftLimits, DriftWatch};
 pub use error::{Error, Invalid};
 pub use forget::Forget;
 pub use guard::{ADD_GUARD, AddedGuard, InFlight, LIFT_GUARD};

@@ -16,7 +16,7 @@ use uuid::Uuid;
 use crate::Error;
 
 /// What is sent if nothing else is requested: everything except the events of single resources.
-const USUAL: [&str; 3] = ["stack.*", "plan.*", "guard.*"];
+const USUAL: [&str; 4] = ["stack.*", "plan.*", "guard.*", "drift.*"];
 /// Patterns of a webhook.
 const MOST_PATTERNS: usize = 20;
 /// Characters of a URL, and of a description.

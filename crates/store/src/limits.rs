@@ -32,3 +32,5 @@ pub(crate) const LOOKED_AT: usize = 1_000;
 pub(crate) const CONTENTS: usize = 200;
 /// Maximum number of leases that one call claims.
 pub(crate) const CLAIMS: usize = 1_000;
+/// Stacks of which one call decides when they are compared with their objects.
+pub(crate) const WATCHED: usize = 500;

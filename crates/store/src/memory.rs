@@ -6,6 +6,7 @@
 
 mod commit;
 mod credentials;
+mod drift;
 mod guards;
 mod housekeeping;
 mod inbox;

@@ -13,6 +13,7 @@ mod connection_url;
 mod credentials;
 mod default_file;
 mod dialect;
+mod drift;
 mod engine_lock;
 mod events;
 mod foreign;

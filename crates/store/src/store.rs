@@ -306,6 +306,8 @@ pub struct Census {
     pub webhook_entries: u64,
     /// The age of the oldest entry in microseconds.
     pub outbox_oldest: Option<u64>,
+    /// Stacks that are watched and have drifted.
+    pub drifted: u64,
 }
 
 /// Rings when a stack may have work or news. Rings may be lost, so waiters must also poll.

@@ -6,12 +6,14 @@ use kiln_resource::{Status, WebhookId};
 use kiln_value::{Map, Secret, Value, value};
 use uuid::Uuid;
 
-use crate::{Author, Error, Event, Guard, OutboxEntry, Plan, Stack, StackId};
+use crate::{
+    Announcement, Author, DriftReport, DriftedResource, Error, Event, Guard, OutboxEntry, Plan, Stack, StackId,
+};
 
 /// What the type of each event begins with, as those of notifications.
 const PREFIX: &str = "orchestration.";
 /// What events are about: the word behind the prefix.
-const SUBJECTS: [&str; 5] = ["stack", "resource", "plan", "guard", "webhook"];
+const SUBJECTS: [&str; 6] = ["stack", "resource", "plan", "guard", "drift", "webhook"];
 
 /// A webhook.
 #[derive(Clone, Debug, PartialEq)]
@@ -219,6 +221,37 @@ impl WebhookMessage {
         }
     }
 
+    /// The message about what a comparison has found. `news`: `found`, `changed` or `resolved`.
+    pub(crate) fn of_drift(stack: &Stack, report: &DriftReport, news: &str, time: Timestamp) -> Self {
+        let resource = |one: &DriftedResource| {
+            let status = if one.properties.is_empty() { "DELETED" } else { "MODIFIED" };
+            let properties: Value = one.properties.iter().collect();
+            value!({ "resource_path": (one.path.as_str()), "status": status, "properties": properties })
+        };
+        let mut data = of_stack(stack);
+        let details = value!({
+            "drift_status": (report.status.as_str()),
+            "drifted_resources": (i64::try_from(report.drifted).unwrap_or(i64::MAX)),
+            "resources": (report.resources.iter().map(resource).collect::<Value>()),
+        });
+        extend(&mut data, details);
+        Self {
+            id: Uuid::new_v5(&stack.id.0, format!("drift {news} {}", time.as_microsecond()).as_bytes()),
+            event_type: format!("{PREFIX}drift.{news}"),
+            root: Some(stack.root),
+            source: source(&stack.project, &format!("stacks/{}/{}", stack.name, stack.id)),
+            subject: stack.name.clone(),
+            time,
+            data,
+        }
+    }
+
+    /// The same for the message bus.
+    pub(crate) fn announcement(&self, error: bool) -> Announcement {
+        let event_type = self.event_type.strip_prefix(PREFIX).unwrap_or(&self.event_type).to_owned();
+        Announcement { id: self.id, event_type, error, time: self.time, details: self.data.clone() }
+    }
+
     /// A message that only says that the webhook works.
     pub fn test(webhook: &Webhook, id: Uuid, time: Timestamp) -> Self {
         Self {
@@ -420,7 +453,7 @@ mod tests {
         assert!(!matches("stack.*.error", "orchestration.stack.create.end"));
         assert!(!matches("stack.create", "orchestration.stack.create.end"));
         assert!(!matches("stack.*end.*end", "orchestration.stack.create.end"));
-        for unknown in ["", "stacks.*", "Stack.*", "drift.*", "stack *", "stäck.*"] {
+        for unknown in ["", "stacks.*", "Stack.*", "drifts.*", "stack *", "stäck.*"] {
             assert!(EventPattern::new(unknown).is_err(), "{unknown}");
         }
     }

@@ -16,6 +16,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use http::header::CONTENT_TYPE;
 use kiln_stack::Backends;
+use kiln_store::DriftStatus;
 use tokio::net::TcpListener;
 use tracing::field::{Field, Visit};
 use tracing::{Event, Metadata, Subscriber};
@@ -53,7 +54,7 @@ static COLLECTED: AtomicBool = AtomicBool::new(false);
 static TABLE: Mutex<Table> = Mutex::new(Table(BTreeMap::new()));
 
 /// What the metrics are about.
-const ABOUT: [(&str, &str); 13] = [
+const ABOUT: [(&str, &str); 14] = [
     ("requests", "Requests to the APIs, without those that wait for events."),
     ("waits", "Requests that wait for events."),
     (
@@ -72,6 +73,10 @@ const ABOUT: [(&str, &str); 13] = [
     (
         "webhooks_disabled",
         "Webhooks that were disabled because nothing could be delivered, or because the receiver is gone.",
+    ),
+    (
+        "drift_checks",
+        "Stacks that this engine has compared with their objects because of a schedule, by what was found.",
     ),
     ("cloud_calls", "Calls to services of the cloud; the status is 0 without a response."),
     ("store", "Transactions and queries of the database, with their repetitions."),
@@ -122,6 +127,9 @@ impl Table {
         }
         for outcome in ["delivered", "pending", "failed"] {
             self.0.entry(("webhook_attempts", format!("outcome=\"{outcome}\""))).or_default();
+        }
+        for status in DriftStatus::ALL {
+            self.0.entry(("drift_checks", format!("status=\"{}\"", status.as_str()))).or_default();
         }
         for metric in ["notifications_lost", "webhooks_disabled", "doorbells"] {
             self.0.entry((metric, String::new())).or_default();
@@ -329,10 +337,12 @@ async fn of_database(backends: &Backends) -> Result<String, kiln_store::Error> {
     _ = writeln!(text, "kiln_oldest_pending_seconds {}", Seconds(census.oldest.unwrap_or_default()));
     gauge(&mut text, "outbox_entries", "Events that are not delivered to event sinks and to the message bus.");
     _ = writeln!(text, "kiln_outbox_entries {}", census.outbox);
-    gauge(&mut text, "webhook_entries", "Events that wait for the receivers of webhooks.");
-    _ = writeln!(text, "kiln_webhook_entries {}", census.webhook_entries);
     gauge(&mut text, "outbox_oldest_seconds", "The age of the oldest of them.");
     _ = writeln!(text, "kiln_outbox_oldest_seconds {}", Seconds(census.outbox_oldest.unwrap_or_default()));
+    gauge(&mut text, "webhook_entries", "Events that wait for the receivers of webhooks.");
+    _ = writeln!(text, "kiln_webhook_entries {}", census.webhook_entries);
+    gauge(&mut text, "drifted_stacks", "Stacks that are watched and of which others have changed or deleted objects.");
+    _ = writeln!(text, "kiln_drifted_stacks {}", census.drifted);
     gauge(&mut text, "leases", "Stacks that an engine works on.");
     _ = writeln!(text, "kiln_leases {}", census.leases);
     gauge(&mut text, "engines", "Engines that are up, or have not reported for some time.");

@@ -85,6 +85,8 @@ pub struct ResourceDrift {
     /// The names in its properties that mean other objects than at its last change. This is no drift: the object has what
     /// the names meant.
     pub meanings: Vec<NewMeaning>,
+    /// Whether its object could not be read because a call to the cloud failed.
+    pub unreadable: bool,
     /// The resources of its nested stack.
     pub nested: Option<StackDrift>,
 }
@@ -92,7 +94,8 @@ pub struct ResourceDrift {
 impl ResourceDrift {
     fn new(row: Resource, drift: Drift) -> Self {
         let (not_checked, not_applied, meanings) = (Vec::new(), Vec::new(), Vec::new());
-        Self { row, drift, not_checked, properties: None, not_applied, ignored: Vec::new(), meanings, nested: None }
+        let (ignored, unreadable) = (Vec::new(), false);
+        Self { row, drift, not_checked, properties: None, not_applied, ignored, meanings, unreadable, nested: None }
     }
 }
 
@@ -154,6 +157,15 @@ impl StackDrift {
             }
         }
         drifted
+    }
+
+    /// Why the first object could not be read, if a call to the cloud failed for one.
+    pub fn unreadable(&self) -> Option<&str> {
+        self.resources.iter().find_map(|one| match (&one.nested, &one.drift) {
+            (Some(nested), _) => nested.unreadable(),
+            (None, Drift::NotChecked(reason)) if one.unreadable => Some(reason.as_str()),
+            _ => None,
+        })
     }
 
     /// Takes out what is no drift by the path of a resource and its property.
@@ -303,7 +315,10 @@ async fn compared(
         Ok(Compared { drift, not_checked, properties, not_applied }) => {
             ResourceDrift { not_checked, properties, not_applied, meanings, ..ResourceDrift::new(row, drift) }
         }
-        Err(reason) => ResourceDrift { meanings, ..ResourceDrift::new(row, Drift::NotChecked(reason.into_owned())) },
+        Err(Unchecked { reason, unreadable }) => {
+            let drift = Drift::NotChecked(reason.into_owned());
+            ResourceDrift { meanings, unreadable, ..ResourceDrift::new(row, drift) }
+        }
     })
 }
 
@@ -337,8 +352,21 @@ impl From<Drift> for Compared {
     }
 }
 
-/// Compares a resource with its object. The error is the reason why it cannot be compared.
-async fn object(view: &LoadedStack, row: &Resource, cloud: &Reading) -> Result<Compared, Cow<'static, str>> {
+/// Why a resource was not compared with its object.
+struct Unchecked {
+    reason: Cow<'static, str>,
+    /// See [`ResourceDrift::unreadable`].
+    unreadable: bool,
+}
+
+impl From<&'static str> for Unchecked {
+    fn from(reason: &'static str) -> Self {
+        Self { reason: reason.into(), unreadable: false }
+    }
+}
+
+/// Compares a resource with its object.
+async fn object(view: &LoadedStack, row: &Resource, cloud: &Reading) -> Result<Compared, Unchecked> {
     if row.operation != OperationState::Idle {
         return Err("an operation of the resource is not complete".into());
     }
@@ -357,7 +385,9 @@ async fn object(view: &LoadedStack, row: &Resource, cloud: &Reading) -> Result<C
     let shown = match read {
         Ok(shown) => shown,
         Err(failure) if failure.is_not_found() => return Ok(Drift::Deleted.into()),
-        Err(failure) => return Err(format!("its object cannot be read: {failure}").into()),
+        Err(failure) => {
+            return Err(Unchecked { reason: format!("its object cannot be read: {failure}").into(), unreadable: true });
+        }
     };
     if shown.live.is_empty() {
         return Err("its object exists, but the type does not say which properties it has".into());

@@ -6,6 +6,7 @@ mod action;
 mod build_info;
 mod delete_preview;
 mod drift_plan;
+mod drift_watch;
 mod environment_show;
 mod event_list;
 mod event_show;
@@ -210,6 +211,10 @@ pub(crate) static ENDPOINTS: &[&Endpoint] = &[
     &guard::LIST,
     &guard::SHOW,
     &guard::LIFT,
+    &drift_watch::LIST,
+    &drift_watch::SCHEDULE,
+    &drift_watch::SCHEDULES,
+    &drift_watch::UNSCHEDULE,
     &webhook::CREATE,
     &webhook::LIST,
     &webhook::SHOW,

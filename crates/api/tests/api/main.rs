@@ -4,6 +4,7 @@ mod adopt;
 mod availability;
 mod browsers;
 mod connections;
+mod drift_watch;
 mod groups;
 mod hidden_parameters;
 mod kept_lists;

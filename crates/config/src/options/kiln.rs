@@ -123,6 +123,17 @@ options! {
         "Which changes are checked in the cloud before their first call (quotas, names, addresses and so on): none; \
          plans, and requests that ask for it; or each create and update too.",
     ).default("plans");
+    DRIFT_INTERVAL = own(
+        "drift_interval", Span,
+        "How often each stack is compared with its objects in the cloud, unless it or its project has a schedule. See docs/drift.md.",
+    ).computed("never");
+    DRIFT_MIN_INTERVAL = own(
+        "drift_min_interval", Span, "The shortest time between comparisons that users may choose.",
+    ).default("900");
+    DRIFT_RESOURCES_PER_SECOND = own(
+        "drift_resources_per_second", Whole(1, 100_000),
+        "How many resources an engine compares for schedules in a second, in the long run.",
+    ).default("20");
     PLAN_LIFETIME = own("plan_lifetime", Span, "How long a saved plan can be executed.").default("604800");
     REQUEST_RATE_PER_PROJECT = own(
         "request_rate_per_project", Whole(0, 1_000_000),

@@ -51,7 +51,7 @@ pub(crate) struct CreateArgs {
 /// What is sent, and to whom.
 #[derive(Args, Debug)]
 struct TermsArgs {
-    /// Type of the events to send: stack.*, stack.*.error, resource.*, plan.*, guard.* or '*'; may be repeated [default: all
+    /// Type of the events to send: stack.*, stack.*.error, resource.*, plan.*, guard.*, drift.* or '*'; may be repeated [default: all
     /// except resource.*]
     #[arg(long = "event", value_name = "TYPE")]
     events: Vec<String>,

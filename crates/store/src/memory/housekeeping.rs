@@ -30,6 +30,7 @@ impl State {
             pending: u64::try_from(self.stacks.values().filter(|row| row.due.is_some()).count()).unwrap_or(u64::MAX),
             outbox: of_operator().count() as u64,
             webhook_entries: (self.outbox.len() - of_operator().count()) as u64,
+            drifted: self.count_drifted(),
             outbox_oldest: of_operator().map(|row| u64::try_from(now - row.created).unwrap_or(0)).max(),
         }
     }
@@ -104,6 +105,7 @@ impl State {
             self.operations.retain(|_, operation| operation.stack != id);
             gone += before - self.operations.len();
             gone += self.remove_plans(|plan| plan.stack == id) + self.remove_guards_of(id);
+            gone += self.remove_drift_of(id);
             if let Some(siblings) = row.stack.parent.and_then(|parent| self.nested.get_mut(&parent.stack)) {
                 siblings.remove(&id);
             }

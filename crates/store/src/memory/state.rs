@@ -8,13 +8,14 @@ use kiln_resource::{SoftwareConfig, SoftwareDeployment};
 use kiln_value::Secret;
 use uuid::Uuid;
 
+use super::drift::Watched;
 use super::guards::StoredGuard;
 use super::plans::StoredPlan;
 use super::webhooks::{StoredDelivery, StoredWebhook};
 use crate::outbox::NewEntry;
 use crate::{
-    CredentialsId, Digest, EngineId, EngineInfo, Event, EventId, LeaseRow, Message, MessageId, Operation, Orphan,
-    Resource, ResourceId, Snapshot, SnapshotId, Stack, StackId,
+    CredentialsId, Digest, DriftSchedule, EngineId, EngineInfo, Event, EventId, LeaseRow, Message, MessageId,
+    Operation, Orphan, Resource, ResourceId, Snapshot, SnapshotId, Stack, StackId,
 };
 
 /// All stored data. Times of the database are microseconds since 1970, as in a database.
@@ -51,6 +52,9 @@ pub(super) struct State {
     pub(super) webhooks: Vec<StoredWebhook>,
     /// Oldest first.
     pub(super) deliveries: Vec<StoredDelivery>,
+    /// By root stack.
+    pub(super) drift: BTreeMap<StackId, Watched>,
+    pub(super) drift_schedules: Vec<DriftSchedule>,
     pub(super) snapshots: BTreeMap<SnapshotId, Snapshot>,
     pub(super) software_configs: BTreeMap<String, SoftwareConfig>,
     pub(super) software_deployments: BTreeMap<String, SoftwareDeployment>,

@@ -7,6 +7,7 @@ use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, Func, OnConflict, Order, Query, SelectStatement, UnionType};
 use uuid::Uuid;
 
+use super::drift::{count_drifted, remove_drift_of};
 use super::guards::remove_guards_of;
 use super::leases::is_still;
 use super::migrations::{SCHEMA, WITH_PLANS};
@@ -66,6 +67,7 @@ impl SqlStore {
             .from(schema::OUTBOX)
             .and_where(Expr::col("lane").like(format!("{WEBHOOK}%")))
             .to_owned();
+        let drifted = count_drifted();
         self.retry(|| async {
             let mut census = Census::default();
             for row in self.reader.query_all(&states).await? {
@@ -82,6 +84,7 @@ impl SqlStore {
                 (&leases, &mut census.leases),
                 (&pending, &mut census.pending),
                 (&webhook_entries, &mut census.webhook_entries),
+                (&drifted, &mut census.drifted),
             ] {
                 if let Some(row) = self.reader.query_one(query).await? {
                     *count = Columns::of(&row).count()?;
@@ -188,6 +191,7 @@ impl SqlStore {
             }
             let tx = self.begin().await?;
             gone += remove_plans_of(&tx, &ids, false).await? + remove_guards_of(&tx, &ids).await?;
+            gone += remove_drift_of(&tx, &ids).await?;
             for (table, column) in [
                 (schema::EVENT, "stack"),
                 (schema::EVENT_ORDER, "stack"),

@@ -24,6 +24,7 @@ mod m0017_guards;
 mod m0018_take_over;
 mod m0019_settings;
 mod m0020_webhooks;
+mod m0021_drift;
 
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
@@ -77,6 +78,7 @@ const MIGRATIONS: &[&[Change]] = &[
     m0018_take_over::CHANGES,
     m0019_settings::CHANGES,
     m0020_webhooks::CHANGES,
+    m0021_drift::CHANGES,
 ];
 
 /// The oldest version of the schema whose programs can use the present one. A migration that only adds what older programs

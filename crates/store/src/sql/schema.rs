@@ -40,6 +40,10 @@ pub(super) const PLAN_APPROVAL: &str = "kiln_plan_approval";
 pub(super) const PLAN_PART: &str = "kiln_plan_part";
 /// Guards.
 pub(super) const GUARD: &str = "kiln_guard";
+/// How often stacks are compared with their objects.
+pub(super) const DRIFT_SCHEDULE: &str = "kiln_drift_schedule";
+/// Stacks that are compared regularly, and what was found.
+pub(super) const DRIFT: &str = "kiln_drift";
 /// Objects whose resources were forgotten.
 pub(super) const ORPHAN: &str = "kiln_orphan";
 /// Operations of stacks.

@@ -8,6 +8,7 @@ mod brief;
 mod commits;
 mod credentials;
 mod doorbell;
+mod drift;
 mod dropped;
 mod encryption;
 mod full_disk;

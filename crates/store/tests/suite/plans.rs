@@ -338,6 +338,8 @@ async fn upgrade(bed: &Bed) {
         "DROP TABLE kiln_answer",
         "DROP TABLE kiln_webhook",
         "DROP TABLE kiln_webhook_delivery",
+        "DROP TABLE kiln_drift",
+        "DROP TABLE kiln_drift_schedule",
         "ALTER TABLE kiln_operation DROP COLUMN plan",
         "ALTER TABLE kiln_engine DROP COLUMN plans",
         "ALTER TABLE kiln_engine DROP COLUMN known_schema",

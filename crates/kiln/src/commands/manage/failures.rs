@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
-use jiff::{SignedDuration, Timestamp};
+use jiff::Timestamp;
 use kiln_config::{Config, ConfigArgs};
 use kiln_console::output::{Cell, Format, List, OutputArgs};
 use kiln_resource::{Resource, Status};
@@ -14,6 +14,7 @@ use kiln_store::{
 
 use super::who_uses::place;
 use crate::cli::Global;
+use crate::commands::duration;
 use crate::commands::effect::Effect;
 use crate::failure::{Failure, Outcome};
 
@@ -50,7 +51,7 @@ enum Since {
     /// A time.
     At(Timestamp),
     /// A time before now.
-    Within(SignedDuration),
+    Within(Duration),
 }
 
 impl Since {
@@ -58,12 +59,8 @@ impl Since {
         if let Ok(time) = text.parse() {
             return Ok(Self::At(time));
         }
-        let span: Result<jiff::Span, _> = text.parse();
-        // A day has 24 hours.
-        let within = span.and_then(|span| span.to_duration(jiff::SpanRelativeTo::days_are_24_hours()));
-        within
-            .map(Self::Within)
-            .map_err(|_| "neither a time (2026-11-28T03:00:00Z) nor a duration (90m, 2h, 2d)".to_owned())
+        let within = duration::parse(text).map(Self::Within);
+        within.ok_or_else(|| "neither a time (2026-11-28T03:00:00Z) nor a duration (90m, 2h, 2d)".to_owned())
     }
 }
 
@@ -93,7 +90,7 @@ impl FailuresArgs {
     async fn rows(&self, store: &SqlStore) -> Result<Vec<Vec<Cell>>, Error> {
         let since = match self.since {
             Some(Since::At(time)) => time,
-            Some(Since::Within(span)) => store.now().await? - Duration::try_from(span).unwrap_or_default(),
+            Some(Since::Within(span)) => store.now().await? - span,
             None => Timestamp::MIN,
         };
         let mut rows = Vec::new();

@@ -140,7 +140,7 @@ impl Cluster {
                  stack_user_domain_name = heat\nstack_domain_admin = heat_domain_admin\nstack_domain_admin_password = password\n\
                  [database]\nconnection = {url}\n{wait}\
                  [heat_api]\nbind_host = 127.0.0.1\nbind_port = {port}\n[heat_api_cfn]\nbind_port = 0\n\
-                 [kiln]\nlease = {}\ncall_timeout = {}\ncall_limit = {}\nlist_delay = {}\ndrain = {}\n\
+                 [kiln]\nlease = {}\ncall_timeout = {}\ncall_limit = {}\nlist_delay = {}\ndrain = {}\ndrift_min_interval = 1\n\
                  [keystone_authtoken]\nauth_url = {}\nusername = {}\npassword = {}\nproject_name = {}\n\
                  user_domain_name = Default\nproject_domain_name = Default\n{options}",
                 seconds(limits.lease),

@@ -85,7 +85,7 @@ impl World {
         std::fs::read_to_string(self.folder.path().join("web.yaml")).expect("there")
     }
 
-    async fn rename(&self, kind: &str, name: &str, new: &str) {
+    pub(crate) async fn rename(&self, kind: &str, name: &str, new: &str) {
         let id = self.ids[name].as_str().expect("an ID");
         let body = Value::from_iter([(kind.to_owned(), value!({"name": new}))]);
         self.other.call("network", Method::Put, format!("/v2.0/{kind}s/{id}"), Some(body)).await;

@@ -16,6 +16,7 @@ pub(crate) mod cluster;
 mod converge;
 mod crash;
 mod drift_plans;
+mod drift_watch;
 mod heavy;
 mod impossible_ids;
 mod kept;

@@ -1,0 +1,228 @@
+//! Drift that is watched: which stacks are compared with their objects regularly, and what the last comparison has found.
+
+use std::time::Duration;
+
+use async_trait::async_trait;
+use jiff::Timestamp;
+use kiln_resource::StackId;
+use kiln_resource::state::UnknownWord;
+use serde::{Deserialize, Serialize};
+use uuid::Uuid;
+
+use crate::{Author, Error, Stack};
+
+/// How often the stacks of a project are compared, or one of them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct DriftSchedule {
+    /// Project ID.
+    pub project: String,
+    /// Only this root stack, for which the schedule of its project has no effect; `None`: the stacks of the project.
+    pub stack: Option<StackId>,
+    /// The time between comparisons; `None`: they are not compared.
+    pub every: Option<Duration>,
+    /// Who set it.
+    pub author: Author,
+    /// When.
+    pub created: Timestamp,
+}
+
+/// The result of a comparison.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum DriftStatus {
+    /// All objects are as the template says.
+    InSync,
+    /// Others have changed or deleted objects.
+    Drifted,
+    /// Something could not be compared, and the rest agrees.
+    NotChecked,
+}
+
+impl DriftStatus {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::InSync, Self::Drifted, Self::NotChecked];
+
+    /// Its word in the API.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::InSync => "IN_SYNC",
+            Self::Drifted => "DRIFTED",
+            Self::NotChecked => "NOT_CHECKED",
+        }
+    }
+}
+
+impl std::str::FromStr for DriftStatus {
+    type Err = UnknownWord;
+
+    fn from_str(word: &str) -> Result<Self, Self::Err> {
+        Self::ALL.into_iter().find(|status| status.as_str() == word).ok_or_else(|| UnknownWord(word.to_owned()))
+    }
+}
+
+/// A resource whose object others have changed or deleted. It has no values, which may be secret.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct DriftedResource {
+    /// Its path: `group/0/server`.
+    pub path: String,
+    /// The changed properties; none: the object was deleted.
+    pub properties: Vec<String>,
+}
+
+/// What a comparison of a stack has found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DriftReport {
+    /// The result.
+    pub status: DriftStatus,
+    /// What has drifted, as far as a report lists it.
+    pub resources: Vec<DriftedResource>,
+    /// The number of all resources that have drifted.
+    pub drifted: u64,
+    /// Why nothing could be compared, in words for users.
+    pub reason: Option<String>,
+}
+
+impl DriftReport {
+    /// Most resources that a report lists.
+    pub const LISTED: usize = 100;
+
+    /// What has changed since an earlier report, as a word of the event about it; `None`: nothing that matters.
+    pub(crate) fn news_since(&self, earlier: Option<&Self>) -> Option<&'static str> {
+        let was = earlier.filter(|earlier| earlier.status == DriftStatus::Drifted);
+        match (self.status, was) {
+            (DriftStatus::Drifted, None) => Some("found"),
+            (DriftStatus::Drifted, Some(was)) if was.resources != self.resources || was.drifted != self.drifted => {
+                Some("changed")
+            }
+            (DriftStatus::InSync, Some(_)) => Some("resolved"),
+            // What cannot be read may still have drifted.
+            _ => None,
+        }
+    }
+}
+
+/// A stack that is compared regularly.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WatchedStack {
+    /// The root stack.
+    pub stack: StackId,
+    /// Its name.
+    pub name: String,
+    /// Project ID.
+    pub project: String,
+    /// What the last comparison has found; `None`: there was none yet.
+    pub report: Option<DriftReport>,
+    /// When that comparison began.
+    pub checked: Option<Timestamp>,
+    /// Since when the status is the same.
+    pub since: Option<Timestamp>,
+    /// When the next one is due; `None`: this is being decided.
+    pub due: Option<Timestamp>,
+}
+
+/// Which stacks to list.
+#[derive(Clone, Debug, Default)]
+pub struct WatchedQuery {
+    /// Only those of a project.
+    pub project: Option<String>,
+    /// Only those with this result.
+    pub status: Option<DriftStatus>,
+    /// Only those behind this one, in the order of IDs.
+    pub marker: Option<StackId>,
+    /// How many at most.
+    pub limit: u64,
+}
+
+/// A comparison that this process is to make.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DriftCheck {
+    /// The root stack.
+    pub stack: StackId,
+    /// Identifies the claim.
+    pub mark: Uuid,
+    /// The time until the next comparison.
+    pub every: Duration,
+}
+
+/// Which stacks are watched, and what was found. All times are judged by the database's clock.
+#[async_trait]
+pub trait DriftStore: Send + Sync {
+    /// Sets a schedule, instead of the one of the same project and stack.
+    async fn schedule_drift(&self, schedule: &DriftSchedule) -> Result<(), Error>;
+    /// Removes a schedule; returns whether there was one.
+    async fn unschedule_drift(&self, project: &str, stack: Option<StackId>) -> Result<bool, Error>;
+    /// The schedules of a project: its own first, then those of its stacks in the order of IDs.
+    async fn drift_schedules(&self, project: &str) -> Result<Vec<DriftSchedule>, Error>;
+    /// Decides for some stacks when they are compared first, and stops watching those without a schedule. `usual`: the schedule of
+    /// projects without one. Stacks that had drifted and were updated since are due. Returns whether there may be more.
+    async fn plan_drift_checks(&self, usual: Option<Duration>) -> Result<bool, Error>;
+    /// Claims a comparison that is due for `ttl`. What others have claimed, or is no longer watched, is not returned.
+    async fn claim_drift_check(
+        &self,
+        mark: Uuid,
+        ttl: Duration,
+        usual: Option<Duration>,
+    ) -> Result<Option<DriftCheck>, Error>;
+    /// Ends a claim without a result: it is due again after a delay.
+    async fn postpone_drift_check(&self, check: &DriftCheck, delay: Duration) -> Result<(), Error>;
+    /// Writes the result of a claimed comparison that began at a time, and tells webhooks and the message bus if something has
+    /// changed. Returns whether the claim was still valid.
+    async fn end_drift_check(
+        &self,
+        check: &DriftCheck,
+        stack: &Stack,
+        report: &DriftReport,
+        began: Timestamp,
+    ) -> Result<bool, Error>;
+    /// Stacks that are watched, in the order of IDs.
+    async fn watched_stacks(&self, query: &WatchedQuery) -> Result<Vec<WatchedStack>, Error>;
+}
+
+/// The delay until the first comparison of a stack: its place in the period follows from its ID, so that stacks are not all
+/// compared at once. With a schedule of its own: at once.
+pub(crate) fn first_delay(stack: StackId, every: Duration, is_its_own: bool) -> Duration {
+    if is_its_own {
+        return Duration::ZERO;
+    }
+    let [.., high, low] = stack.0.into_bytes();
+    every.mul_f64(f64::from(u16::from_be_bytes([high, low])) / f64::from(u16::MAX))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn report(status: DriftStatus, paths: &[&str]) -> DriftReport {
+        let resource = |path: &&str| DriftedResource { path: (*path).to_owned(), properties: vec!["name".to_owned()] };
+        let resources: Vec<_> = paths.iter().map(resource).collect();
+        DriftReport { status, drifted: resources.len() as u64, resources, reason: None }
+    }
+
+    #[test]
+    fn only_changes_are_news() {
+        use DriftStatus::{Drifted, InSync, NotChecked};
+        let (none, one, other) = (report(InSync, &[]), report(Drifted, &["a"]), report(Drifted, &["b"]));
+        let unknown = report(NotChecked, &[]);
+        for (earlier, now, news) in [
+            (None, &none, None),
+            (None, &one, Some("found")),
+            (Some(&none), &one, Some("found")),
+            (Some(&unknown), &one, Some("found")),
+            (Some(&one), &one, None),
+            (Some(&one), &other, Some("changed")),
+            (Some(&one), &none, Some("resolved")),
+            (Some(&one), &unknown, None),
+            (Some(&unknown), &none, None),
+        ] {
+            assert_eq!(now.news_since(earlier), news, "{earlier:?} → {now:?}");
+        }
+    }
+
+    #[test]
+    fn first_comparisons_are_spread_over_the_period() {
+        let day = Duration::from_hours(24);
+        let stack = |place: u128| StackId(Uuid::from_u128(place));
+        assert_eq!(first_delay(stack(0), day, false), Duration::ZERO);
+        assert_eq!(first_delay(stack(u128::MAX), day, false), day);
+        assert_eq!(first_delay(stack(u128::MAX), day, true), Duration::ZERO);
+    }
+}
