@@ -18,6 +18,7 @@ mod refactor;
 mod release;
 mod resource;
 mod revision;
+mod select;
 mod show;
 mod snapshot;
 mod timeline;
@@ -127,8 +128,8 @@ impl StackCommand {
             Self::Rollback(args) => vec![args.stack.clone()],
             Self::Adopt(args) => vec![args.name.clone()],
             Self::Delete(args) => args.stacks.clone(),
-            Self::Cancel(args) => args.stacks.clone(),
-            Self::Continue(args) => vec![args.stack.clone()],
+            Self::Cancel(args) => args.select.stacks.clone(),
+            Self::Continue(args) => args.select.stacks.clone(),
             Self::Check(args) => args.act.stacks.clone(),
             Self::Suspend(args) => args.act.stacks.clone(),
             Self::Resume(args) => args.act.stacks.clone(),

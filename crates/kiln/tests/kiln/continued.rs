@@ -1,9 +1,10 @@
 //! Failed operations that are continued.
 
-use kiln_testcloud::{Action, Fault, Service, Testcloud, When};
+use kiln_testcloud::{Account, Action, Fault, Service, Testcloud, When};
 
 use crate::plan::local;
 use crate::run::{Folder, Ran};
+use crate::service;
 
 const WEB: &str = "\
 heat_template_version: 2018-08-31
@@ -126,4 +127,47 @@ resources:
     stack(&["update", "-t", "nets.yaml", "web"]).ok();
     assert_eq!([name("one"), name("two")], ["former", "former"]);
     stack(&["delete", "--yes", "web"]).ok();
+}
+
+/// After an outage of the cloud: with one command, for the users' stacks in all projects, and with their credentials.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_administrator_continues_what_has_failed_in_all_projects() {
+    const NET: &str = "heat_template_version: 2018-08-31\nresources: {net: {type: OS::Neutron::Net}}\n";
+    let (cloud, folder) = (Testcloud::builder().start().await.unwrap(), Folder::new("continued-all"));
+    let rules = folder.write("policy.yaml", "'stacks:global_index': 'role:admin'\n");
+    let config = format!("{}[oslo_policy]\npolicy_file = {}\n", service::config(&folder, &cloud), rules.display());
+    let mut service = service::Service::start_with(&folder, &config, "serve", "0");
+    let users = cloud.users();
+    let run = |account: Account, args: &[&str]| {
+        let mut command = folder.client(&cloud, &service.url, &[&["stack"], args].concat());
+        command.env("OS_USERNAME", account.user).env("OS_PASSWORD", account.password);
+        Ran::from(command.env("OS_PROJECT_NAME", account.project).output().unwrap())
+    };
+    folder.write("net.yaml", NET);
+    cloud.faults().add(Fault {
+        service: Some(Service::Network),
+        method: Some("POST".to_owned()),
+        path: "/networks".to_owned(),
+        when: When::Always,
+        action: Action::Status(400),
+    });
+    let made = [(users.demo, "one"), (users.demo, "two"), (users.alt_demo, "one")];
+    for (account, name) in made {
+        fails(&run(account, &["create", "-t", "net.yaml", "--wait", "--poll", "0.1", name]), 3, "CREATE_FAILED");
+    }
+    let all = ["continue", "--all", "--all-projects", "--wait", "--poll", "0.1"];
+    fails(&run(users.demo, &all), 1, "You are not authorized to use stacks:global_index");
+    fails(&run(users.admin, &[&all[..], &["--require-yes"]].concat()), 1, "use --yes to confirm it");
+    fails(&run(users.admin, &all), 1, "Unable to continue 3 of the 3 stacks");
+    cloud.faults().clear();
+    fails(&run(users.admin, &[&all[..], &["--property", "name=none"]].concat()), 1, "no stack is in such a state");
+    run(users.admin, &[&all[..], &["--property", "name=two"]].concat()).ok();
+    run(users.admin, &[&all[..], &["--yes", "--require-yes"]].concat()).ok();
+    fails(&run(users.admin, &all), 1, "no stack is in such a state");
+    for (account, name) in made {
+        let status = run(account, &["show", name, "-f", "value", "-c", "stack_status"]).ok();
+        assert_eq!(status.trim(), "CREATE_COMPLETE");
+    }
+    fails(&run(users.admin, &["cancel", "--all", "--all-projects"]), 1, "no stack is in such a state");
+    assert_eq!(service.stop(), 0);
 }

@@ -46,7 +46,7 @@ resources:
 /// Commands that run until they are stopped.
 const SERVERS: [&str; 6] = ["kiln serve", "kiln api", "kiln engine", "kiln demo", "kiln testcloud", "--follow"];
 /// Commands that exit with 1 if they find something, or nothing.
-const FINDERS: [&str; 11] = [
+const FINDERS: [&str; 12] = [
     "kiln webhook test",
     "kiln manage who-uses",
     "config check",
@@ -55,6 +55,7 @@ const FINDERS: [&str; 11] = [
     "hook clear web 'nested/*'",
     "resource forget",
     "stack continue",
+    "stack cancel",
     "import write",
     "stack refactor --moves web.moves.yaml",
     "commit -t web.yaml",

@@ -5,6 +5,7 @@ use kiln_client::{Error, Stack, StackAction};
 use kiln_console::output::{Format, List, OutputArgs};
 use kiln_console::progress::Target;
 
+use super::select::{SelectArgs, all_done};
 use super::{HowArgs, WaitArgs, ended, of_stack, plan};
 use crate::commands::confirm::ConfirmArgs;
 use crate::commands::effect::Effect;
@@ -58,17 +59,7 @@ impl DeleteArgs {
             let end = self.wait.follow(connection, target, false).await?;
             failures.extend(ended(stack, &end, "DELETE").err());
         }
-        match failures.as_slice() {
-            [] => Ok(()),
-            _ if self.stacks.len() == 1 => Err(failures.remove(0)),
-            _ => {
-                for failure in &failures {
-                    failure.report();
-                }
-                let (count, total) = (failures.len(), self.stacks.len());
-                Err(Failure::new(format!("Unable to delete {count} of the {total} stacks.")))
-            }
-        }
+        all_done(failures, self.stacks.len(), "delete")
     }
 
     async fn ask(&self, connection: &Connection, stack: &str, version: Option<&str>) -> Result<Option<Target>, Error> {
@@ -198,11 +189,14 @@ impl WaitForArgs {
 #[command(add = Effect::Destroys)]
 #[command(after_help = "\
 A canceled update is rolled back. With --no-rollback, a create or update stops and its changes are \
-kept; operations that are already running on resources are still completed.")]
+kept; operations that are already running on resources are still completed.
+
+Examples:
+  kiln stack cancel web
+  kiln stack cancel --all --all-projects --yes")]
 pub(crate) struct CancelArgs {
-    /// Names or IDs of the stacks
-    #[arg(value_name = "STACK", required = true)]
-    pub(super) stacks: Vec<String>,
+    #[command(flatten)]
+    pub(super) select: SelectArgs,
     /// Keep the changes; do not roll back
     #[arg(long)]
     no_rollback: bool,
@@ -217,16 +211,16 @@ pub(crate) struct CancelArgs {
 impl CancelArgs {
     pub(super) async fn run(self, connection: &Connection) -> Outcome {
         let (action, allowed): (_, &[&str]) = if self.no_rollback {
-            (StackAction::CancelWithoutRollback, &["CREATE_IN_PROGRESS", "UPDATE_IN_PROGRESS"])
+            (StackAction::CancelWithoutRollback, &["CREATE", "UPDATE"])
         } else {
-            (StackAction::CancelUpdate, &["UPDATE_IN_PROGRESS"])
+            (StackAction::CancelUpdate, &["UPDATE"])
         };
-        let question = format!("Cancel the running operation of {} [y/N]? ", self.stacks.join(", "));
-        self.confirm.if_demanded(&question).await?;
+        let what = "Cancel the running operation of";
+        let stacks = self.select.confirmed(connection, ("IN_PROGRESS", allowed), self.confirm, what).await?;
         let mut rows = Vec::new();
-        for stack in &self.stacks {
+        for stack in &stacks {
             let now = connection.client.stack(stack, false).await.map_err(of_stack(stack))?;
-            if !allowed.contains(&now.status()) {
+            if now.status().strip_suffix("_IN_PROGRESS").is_none_or(|action| !allowed.contains(&action)) {
                 let status = now.status().to_lowercase();
                 let failure = Failure::new(format!("Stack {stack} with status '{status}' not in cancelable state"));
                 return Err(match now.status() {
