@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use kiln_audit::Auditor;
-use kiln_service::{DriftWatch, Webhooks};
+use kiln_service::{DriftWatch, QuotaChanges, Webhooks};
 use kiln_store::AnswerStore;
 use kiln_topology::TypeFiles;
 use kiln_web::{Admission, ConnectionLimits, Cors, Proxies};
@@ -31,6 +31,8 @@ pub struct Options {
     pub answers: Option<Arc<dyn AnswerStore>>,
     /// Webhooks of projects; `None`: there are none.
     pub webhooks: Option<Webhooks>,
+    /// Changes quotas; `None`: there are none.
+    pub quotas: Option<QuotaChanges>,
     /// Schedules of comparisons; `None`: there are none.
     pub drift: Option<DriftWatch>,
     /// Budgets of clients, and maintenance.
@@ -76,6 +78,7 @@ impl Default for Options {
             connections: ConnectionLimits::default(),
             answers: None,
             webhooks: None,
+            quotas: None,
             drift: None,
             admission: Admission::default(),
             auditor: None,

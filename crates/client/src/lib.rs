@@ -20,6 +20,7 @@ pub mod origin;
 mod orphans;
 mod plan;
 mod plans;
+mod quotas;
 pub mod reason;
 mod refactors;
 mod report;

@@ -18,7 +18,7 @@ use kiln_topology::TypeFiles;
 
 use crate::commands::effect::Effect;
 use crate::commands::{
-    completion, config, demo, drift, guard, heat_manage, heat_status, import, lsp, man, manage, orphan, plan,
+    completion, config, demo, drift, guard, heat_manage, heat_status, import, lsp, man, manage, orphan, plan, quota,
     resource_type, serve, software, stack, template, testcloud, webhook,
 };
 use crate::exit_code;
@@ -71,6 +71,9 @@ pub(crate) enum Command {
     /// Compare stacks with their objects regularly: set how often, list what was found
     #[command(subcommand)]
     Drift(drift::DriftCommand),
+    /// Show how many stacks and resources a project may have; change it (admin)
+    #[command(subcommand)]
+    Quota(quota::QuotaCommand),
     /// Send events to URLs: create, test and change webhooks, look at their deliveries
     #[command(subcommand)]
     Webhook(webhook::WebhookCommand),

@@ -50,6 +50,7 @@ pub(crate) mod manage;
 pub(crate) mod orphan;
 pub(crate) mod oslo_options;
 pub(crate) mod plan;
+pub(crate) mod quota;
 pub(crate) mod resource_type;
 pub(crate) mod serve;
 pub(crate) mod software;

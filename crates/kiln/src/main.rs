@@ -82,6 +82,9 @@ async fn run(cli: Cli) -> Outcome {
         Command::Drift(command) => {
             connected(global, Need::Any, "", async |connection| command.run(connection).await).await
         }
+        Command::Quota(command) => {
+            connected(global, Need::Any, "", async |connection| command.run(connection).await).await
+        }
         Command::Webhook(command) => {
             connected(global, Need::Any, "", async |connection| command.run(connection).await).await
         }

@@ -20,8 +20,9 @@ use kiln_engine::{Engine, LifecyclePlugin, MessageBus, WebhookSender};
 use kiln_identity::{Deferred, Identity, Keystone, KeystoneOptions, Local};
 use kiln_plan::ResourceTypes;
 use kiln_plugin::Plugins;
-use kiln_service::{DriftLimits, DriftWatch, Limits, Service, SharedCredentials, Webhooks};
+use kiln_service::{DriftLimits, DriftWatch, Limits, QuotaChanges, Service, SharedCredentials, Webhooks};
 use kiln_stack::{Backends, Chance, Clock as _, Clouds, NoCloud, StoreClock, SystemClock};
+use kiln_store::quota::QuotaStore;
 use kiln_store::{AnswerStore, DriftStore, SqlStore, Store, WebhookStore};
 use kiln_telemetry::logging;
 use kiln_telemetry::traces;
@@ -187,6 +188,7 @@ impl Runtime {
             shared: SharedCredentials::default(),
             heat_projects,
         };
+        api.quotas = Some(QuotaChanges(Arc::clone(&of_requests) as Arc<dyn QuotaStore>));
         api.drift = Some(DriftWatch {
             store: Arc::clone(&of_requests) as Arc<dyn DriftStore>,
             service: service.clone(),

@@ -10,7 +10,7 @@ use crate::{Error, Invalid, Service, StackContent, TemplateText};
 impl Service {
     /// Reads and binds the sources, within the limit of resources of the whole tree. `strict` as in
     /// [`kiln_plan::Rules::strict`].
-    pub(crate) fn build(
+    pub(crate) async fn build(
         &self,
         sources: &Sources,
         identity: &StackIdentity,
@@ -27,7 +27,7 @@ impl Service {
                 return Err(invalid(mask_errors(sources, placed)));
             }
         };
-        if let Some(limit) = self.options.limits.resources_per_stack {
+        if let Some(limit) = self.most_resources(&identity.tenant).await? {
             let own = blueprint.bound().template().resource_names().count();
             let depth = self.options.limits.nested_depth;
             if own > limit || blueprint.tree_size(&self.backends.resource_types, limit, depth) > limit {
@@ -49,7 +49,7 @@ impl Service {
         let sources = content.sources(template.value())?;
         let sources = self.answered(caller, sources, &questions, None).await?;
         let sources = self.with_nested_templates(sources).await?;
-        let blueprint = self.build(&sources, &identity, template, true)?;
+        let blueprint = self.build(&sources, &identity, template, true).await?;
         self.accept(caller, &blueprint, template).await?;
         Ok(blueprint)
     }

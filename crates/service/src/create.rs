@@ -4,6 +4,7 @@ use kiln_identity::Caller;
 use kiln_plan::Blueprint;
 use kiln_resource::{Action, SnapshotId, StackId, State, Status};
 use kiln_stack::load;
+use kiln_store::quota::Quota;
 use kiln_store::{DesiredText, Details, NewStack, Planned, Snapshot, Stack};
 use kiln_template::StackIdentity;
 use kiln_value::{Map, Value, value};
@@ -162,7 +163,7 @@ impl Service {
     /// Refuses a name that is taken, a project that has its maximum of stacks, and one that is frozen. Administrators have no
     /// limit of stacks. Returns whether a guard of the project requires a plan.
     pub(crate) async fn check_room(&self, caller: &Caller, name: &str) -> Result<bool, Error> {
-        let limit = self.options.limits.stacks_per_project.filter(|_| !caller.is_admin);
+        let limit = self.limit_of(&caller.project_id, Quota::Stacks).await?.filter(|_| !caller.is_admin);
         let room = self.backends.store.room(&caller.project_id, name, limit.is_some()).await?;
         if room.is_taken {
             return Err(Error::StackExists(name.to_owned()));

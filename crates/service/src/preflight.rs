@@ -6,6 +6,7 @@ use kiln_identity::Caller;
 use kiln_plan_document::{Action, Check};
 use kiln_resource::{Cloud, StackId};
 use kiln_store::Stack;
+use kiln_store::quota::{Quota, limit};
 use kiln_template::StackIdentity;
 use kiln_view::plan_document::Plan;
 use kiln_view::preview::Preview;
@@ -19,7 +20,7 @@ impl Service {
     /// Adds to a plan of a create what its pre-flight finds, with the cloud of the caller.
     pub async fn preflight_create(&self, caller: &Caller, planned: &mut Guarded<Preview>) {
         let Some(cloud) = self.identity.cloud(caller).await else { return };
-        let checks = self.checked(&*cloud, planned.expose()).await;
+        let checks = self.checked(&*cloud, planned.expose(), &caller.project_id).await;
         planned.content_mut().preflight = checks;
     }
 
@@ -29,7 +30,10 @@ impl Service {
             return;
         }
         let checks = match self.backends.clouds.cloud(&previewed.expose().stack).await {
-            Ok(cloud) => self.checked(&*cloud, &previewed.expose().preview).await,
+            Ok(cloud) => {
+                let previewed = previewed.expose();
+                self.checked(&*cloud, &previewed.preview, &previewed.stack.project).await
+            }
             Err(failure) => {
                 vec![Check::skipped("credentials", format!("the credentials of the stack: {failure}"))]
             }
@@ -58,7 +62,10 @@ impl Service {
             let message = "[kiln] preflight is never".to_owned();
             return Ok(vec![Check::skipped("option", message)]);
         }
-        let most = self.options.limits.resources_per_stack;
+        let quotas = self.backends.store.quotas(&stack.project).await?;
+        let usual = self.options.limits.resources_per_stack.map(|limit| limit as u64);
+        let most = limit(&quotas, Quota::ResourcesPerStack, usual);
+        let most = most.map(|most| usize::try_from(most).unwrap_or(usize::MAX));
         kiln_view::preflight::preflight_of_request(&self.backends, stack.id, most).await
     }
 
@@ -67,11 +74,11 @@ impl Service {
         self.options.preflight && !self.options.no_cloud
     }
 
-    async fn checked(&self, cloud: &dyn Cloud, preview: &Preview) -> Vec<Check> {
+    async fn checked(&self, cloud: &dyn Cloud, preview: &Preview, project: &str) -> Vec<Check> {
         if !self.has_preflight() {
             return Vec::new();
         }
-        let most = self.options.limits.resources_per_stack;
+        let most = self.most_resources(project).await.unwrap_or(self.options.limits.resources_per_stack);
         kiln_view::preflight::preflight(preview, cloud, &*self.backends.clock, most).await
     }
 }

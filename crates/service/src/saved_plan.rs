@@ -173,7 +173,8 @@ impl Service {
         if let Some(sources) = new.as_ref().filter(|_| !missing.is_empty()) {
             // An update of an object that is gone turns into a replacement, and others that refer to it change too.
             let identity = load::identity(stack).ok_or_else(|| Error::NoStack(stack.name.clone()))?;
-            let blueprint = Arc::new(self.build(sources, &identity, &TemplateText::stored(&sources.template), true)?);
+            let blueprint =
+                Arc::new(self.build(sources, &identity, &TemplateText::stored(&sources.template), true).await?);
             let terms = Terms { missing, ..self.terms(&content) };
             (document, hidden) = Box::pin(self.document_of_update(stack.clone(), blueprint, terms)).await?;
             seen = self.observed_objects(stack, &document).await?;

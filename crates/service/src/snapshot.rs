@@ -6,6 +6,7 @@ use kiln_identity::Caller;
 use kiln_plan::{Blueprint, Sources};
 use kiln_resource::{Action, MessageId, SnapshotId, State, Status};
 use kiln_stack::{export, load};
+use kiln_store::quota::Quota;
 use kiln_store::{Details, Message, MessageKind, Snapshot, Stack, StackRequest};
 use kiln_template::Files;
 use kiln_template::environment::Environment;
@@ -25,7 +26,7 @@ impl Service {
             return Err(Error::Busy { stack: stack.name.clone(), action: stack.state.action });
         }
         let store = &self.backends.store;
-        if let Some(limit) = self.options.limits.snapshots_per_stack.filter(|_| !caller.is_admin)
+        if let Some(limit) = self.limit_of(&stack.project, Quota::SnapshotsPerStack).await?.filter(|_| !caller.is_admin)
             && store.snapshots(stack.id).await?.len() as u64 >= limit
         {
             let text =
@@ -131,12 +132,12 @@ impl Service {
             files: Arc::new(Files(files)),
         };
         let identity = load::identity(stack).ok_or_else(damaged)?;
-        let saved = self.build(&sources, &identity, &TemplateText::stored(&sources.template), true)?;
+        let saved = self.build(&sources, &identity, &TemplateText::stored(&sources.template), true).await?;
         if let Some(template) = restored_template(&saved, part("resources")?)? {
             sources.template = Arc::new(template);
         }
         let template = TemplateText::stored(&sources.template);
-        let blueprint = self.build(&sources, &identity, &template, true)?;
+        let blueprint = self.build(&sources, &identity, &template, true).await?;
         self.accept(caller, &blueprint, &template).await?;
         Ok(blueprint)
     }

@@ -3,6 +3,7 @@
 use kiln_identity::Caller;
 use kiln_resource::shared_software::{inputs, outputs};
 use kiln_resource::{ConfigBody, SoftwareChange, SoftwareConfig};
+use kiln_store::quota::Quota;
 use kiln_value::{Map, Value};
 
 use crate::{Error, Service};
@@ -28,7 +29,8 @@ impl Service {
     /// Creates a config in the project of the caller.
     pub async fn create_config(&self, caller: &Caller, new: NewConfig) -> Result<SoftwareConfig, Error> {
         let store = &self.backends.store;
-        if let Some(limit) = self.options.limits.configs_per_project.filter(|_| !caller.is_admin)
+        if let Some(limit) =
+            self.limit_of(&caller.project_id, Quota::SoftwareConfigs).await?.filter(|_| !caller.is_admin)
             && store.count_software_configs(&caller.project_id).await? >= limit
         {
             let text = format!(

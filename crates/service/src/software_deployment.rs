@@ -2,6 +2,7 @@
 
 use kiln_identity::Caller;
 use kiln_resource::{DeploymentBody, Resource, SoftwareChange, SoftwareConfig, SoftwareDeployment};
+use kiln_store::quota::Quota;
 use kiln_store::{DeploymentQuery, Stack};
 use kiln_value::{Map, Value};
 
@@ -50,7 +51,8 @@ impl Service {
     /// Creates a deployment in the project of the caller.
     pub async fn create_deployment(&self, caller: &Caller, new: NewDeployment) -> Result<SoftwareDeployment, Error> {
         let store = &self.backends.store;
-        if let Some(limit) = self.options.limits.deployments_per_project.filter(|_| !caller.is_admin)
+        if let Some(limit) =
+            self.limit_of(&caller.project_id, Quota::SoftwareDeployments).await?.filter(|_| !caller.is_admin)
             && store.count_software_deployments(&caller.project_id).await? >= limit
         {
             let text = format!(

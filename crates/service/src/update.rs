@@ -171,7 +171,7 @@ impl Service {
         let template = template.unwrap_or_else(|| TemplateText::stored(&sources.template));
         let identity = load::identity(stack);
         let identity = identity.ok_or_else(|| Error::Internal("a stack without an identity".to_owned()))?;
-        let blueprint = self.build(&sources, &identity, &template, true)?;
+        let blueprint = self.build(&sources, &identity, &template, true).await?;
         let changed = current.parameters().immutable_modified(blueprint.parameters(), &parameters);
         if !changed.is_empty() {
             return Err(Error::ImmutableParameters(changed.into_iter().map(Into::into).collect()));

@@ -35,7 +35,7 @@ impl Service {
     ) -> Result<ValidatedTemplate, Error> {
         let sources = content.sources(template.value())?;
         let identity = StackIdentity::new(caller.project_id.clone(), "dummy", "None")?;
-        let blueprint = self.build(&sources, &identity, template, false)?;
+        let blueprint = self.build(&sources, &identity, template, false).await?;
         let availability = self.availability_of(caller, &blueprint).await;
         let availability = Some(&availability).filter(|_| !ignore_availability);
         self.validate(caller, &blueprint, template, false, availability).await?;

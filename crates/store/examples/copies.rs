@@ -69,7 +69,7 @@ async fn copy(store: &dyn Store, of: &Original, engine: EngineId, number: u64, e
     let now = Timestamp::now();
     let id = StackId(Uuid::new_v4());
     let is_in_progress = events == 0;
-    let project = if number % 10 == 0 || is_in_progress {
+    let project = if number.is_multiple_of(10) || is_in_progress {
         of.stack.project.clone()
     } else {
         format!("{:032x}", number % PROJECTS)
@@ -139,6 +139,7 @@ async fn copy(store: &dyn Store, of: &Original, engine: EngineId, number: u64, e
 }
 
 /// An ID that begins with the time, as those of an engine.
+#[expect(clippy::disallowed_methods, reason = "random IDs")]
 fn ordered(time: Timestamp) -> Uuid {
     let milliseconds = u64::try_from(time.as_millisecond()).unwrap();
     uuid::Builder::from_unix_timestamp_millis(milliseconds, &rand::random()).into_uuid()

@@ -21,6 +21,7 @@ pub mod orphan;
 pub mod outbox;
 pub mod plan;
 pub mod query;
+pub mod quota;
 pub mod refactor;
 pub mod snapshot;
 pub mod software_store;

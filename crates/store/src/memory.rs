@@ -16,6 +16,7 @@ mod operations;
 mod orphans;
 mod outbox;
 mod plans;
+mod quotas;
 mod reading;
 mod refactor;
 mod requests;
@@ -35,6 +36,7 @@ pub use self::state::RowsRead;
 use self::state::State;
 use crate::doorbell::{Hub, Reach};
 use crate::limits::CLAIMS;
+use crate::quota::Quotas;
 use crate::{
     Backlog, Batch, BriefResources, Census, Claimable, CredentialsId, Desired, DesiredText, Digest, Doorbell, EngineId,
     EngineInfo, Error, Event, EventId, EventPurge, EventQuery, EventSpan, Lease, Message, MessageId, NewStack,
@@ -219,6 +221,10 @@ impl Store for MemoryStore {
             environment: state.content(&desired.environment)?,
             files: state.content(&desired.files)?,
         })
+    }
+
+    async fn quotas(&self, project: &str) -> Result<Quotas, Error> {
+        Ok(self.open().0.quotas.get(project).cloned().unwrap_or_default())
     }
 
     async fn content(&self, digest: &Digest) -> Result<String, Error> {

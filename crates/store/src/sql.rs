@@ -33,6 +33,7 @@ mod packet;
 mod plans;
 mod pool;
 mod pulse;
+mod quotas;
 mod reading;
 mod reencryption;
 mod refactor;
@@ -72,6 +73,7 @@ use self::simulation::Outside;
 use self::statement_retry::{Fault, Losses, PATIENCE, REQUEST_PATIENCE};
 use self::wires::Wires;
 use crate::doorbell::{Hub, Reach};
+use crate::quota::Quotas;
 use crate::{
     Backlog, Batch, BriefResources, Census, Claimable, CredentialsId, Desired, DesiredText, Digest, Doorbell, EngineId,
     EngineInfo, Error, Event, EventId, EventPurge, EventQuery, EventSpan, Lease, Message, MessageId, NewStack,
@@ -231,6 +233,10 @@ impl Store for SqlStore {
 
     async fn desired(&self, desired: &Desired) -> Result<DesiredText, Error> {
         self.read_desired(desired).await
+    }
+
+    async fn quotas(&self, project: &str) -> Result<Quotas, Error> {
+        self.read_quotas(project).await
     }
 
     async fn content(&self, digest: &Digest) -> Result<String, Error> {

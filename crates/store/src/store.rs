@@ -7,6 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use kiln_resource::{SoftwareChange, State};
 use kiln_value::Secret;
 
+use crate::quota::Quotas;
 use crate::sql::{WITH_GUARDS, WITH_PLANS};
 use crate::{
     Announcement, Backlog, Claimable, CredentialsId, DesiredText, Digest, Distinct, EngineId, EngineLock, Event,
@@ -355,6 +356,10 @@ pub trait Store: SoftwareStore + OutboxStore + OrphanStore + OperationStore + Pl
     async fn count_stacks(&self, query: &StackQuery) -> Result<u64, Error>;
     /// The room for a new stack with a name. Only with `counts`, the stacks of the project are counted.
     async fn room(&self, project: &str, name: &str, counts: bool) -> Result<Room, Error>;
+    /// The quotas of a project that differ from the configuration.
+    async fn quotas(&self, _project: &str) -> Result<Quotas, Error> {
+        Ok(Quotas::new())
+    }
     /// The texts of a desired or previous state.
     async fn desired(&self, desired: &crate::Desired) -> Result<DesiredText, Error>;
     /// One text.

@@ -210,7 +210,7 @@ mod tests {
     const SCHEDULES: &str = "/v1/tenant1/drift_schedules";
 
     fn app(store: &MemoryStore, caller: Caller) -> App {
-        App::on(Arc::new(store.clone()), caller, Limits::default()).with_drift(store)
+        App::on(Arc::new(store.clone()), caller, Limits::default()).with_extensions(store)
     }
 
     fn store() -> MemoryStore {

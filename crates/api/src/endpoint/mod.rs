@@ -21,6 +21,7 @@ mod orphan;
 mod output_list;
 mod output_show;
 mod plan;
+mod quota;
 mod refactor;
 mod report_show;
 mod resource_forget;
@@ -211,6 +212,10 @@ pub(crate) static ENDPOINTS: &[&Endpoint] = &[
     &guard::LIST,
     &guard::SHOW,
     &guard::LIFT,
+    &quota::OWN,
+    &quota::SHOW,
+    &quota::SET,
+    &quota::RESET,
     &drift_watch::LIST,
     &drift_watch::SCHEDULE,
     &drift_watch::SCHEDULES,

@@ -16,7 +16,7 @@ const SCHEDULES: &str = "/v1/tenant1/drift_schedules";
 const TTL: std::time::Duration = std::time::Duration::from_mins(1);
 
 fn app(store: &MemoryStore, caller: Caller) -> App {
-    App::on(Arc::new(store.clone()), caller, Limits::default()).with_drift(store)
+    App::on(Arc::new(store.clone()), caller, Limits::default()).with_extensions(store)
 }
 
 #[tokio::test]
@@ -63,6 +63,6 @@ async fn what_was_found_is_listed_for_the_project_and_by_policy_for_all() {
     let theirs = json!({"stack": stack.to_string(), "every": 3600});
     let refused = other.json(Method::PUT, "/v1/tenant2/drift_schedules", &theirs).await;
     assert_eq!(refused.status, StatusCode::NOT_FOUND, "{}", refused.text);
-    let operator = other.with_rules(&[("drift:global_index", "role:member")]).with_drift(&store);
+    let operator = other.with_rules(&[("drift:global_index", "role:member")]).with_extensions(&store);
     assert_eq!(operator.get("/v1/tenant2/drift?global_tenant=true").await.json(), listed);
 }

@@ -157,12 +157,13 @@ impl App {
         Self { router: api.router(), api, ..self }
     }
 
-    /// The same where drift is watched, every 15 minutes at most.
-    pub(crate) fn with_drift(self, store: &kiln_store::MemoryStore) -> Self {
+    /// The same where drift is watched, every 15 minutes at most, and quotas can be changed.
+    pub(crate) fn with_extensions(self, store: &kiln_store::MemoryStore) -> Self {
         let shortest = std::time::Duration::from_mins(15);
         let limits = kiln_service::DriftLimits { usual: None, shortest, resources_per_second: 1 };
         let watch = kiln_service::DriftWatch { store: Arc::new(store.clone()), service: self.service.clone(), limits };
-        let options = Options { drift: Some(watch), ..Options::default() };
+        let quotas = Some(kiln_service::QuotaChanges(Arc::new(store.clone())));
+        let options = Options { drift: Some(watch), quotas, ..Options::default() };
         let api = Api::new(Parts { options, service: self.service.clone() });
         Self { router: api.router(), api, ..self }
     }

@@ -11,6 +11,7 @@ use kiln_plan::{Blueprint, Event, Inside, Kind, StackScope, define, facts, failu
 use kiln_resource::{Action, Failure, MessageId, Received, Rescale, ResourceId, ScaleRequest, StackId, Status};
 use kiln_stack::loaded_stack::{GroupContent, LoadedStack, inside, unreadable};
 use kiln_stack::{Backends, load};
+use kiln_store::quota::{Quota, Quotas, limit};
 use kiln_store::{Message, MessageKind, Stack, StackRequest, Summary};
 use kiln_value::{Class, Value, text, value};
 
@@ -38,6 +39,8 @@ pub(super) struct Group {
     content: Option<GroupContent>,
     /// The number of resources in the tree of stacks.
     resources: u64,
+    /// The quotas of the project.
+    quotas: Quotas,
 }
 
 /// A group after its change.
@@ -119,7 +122,7 @@ impl Work {
         nested.sources.keep_files(&content.files);
         let size = group_size(&nested.sources.template);
         let growth = u64::try_from(size.saturating_sub(facts.members.len())).unwrap_or(u64::MAX);
-        let limit = self.actor.options.resources_per_stack;
+        let limit = limit(&group.quotas, Quota::ResourcesPerStack, self.actor.options.resources_per_stack);
         if growth > 0 && limit.is_some_and(|limit| group.resources.saturating_add(growth) > limit) {
             let text = "Request limit exceeded: Maximum resources per stack exceeded.";
             return Err(Failure::other(Class::RequestLimitExceeded, text));
@@ -304,8 +307,9 @@ async fn read_group(backends: &Backends, stack: &Stack, child: StackId) -> Resul
     let view = LoadedStack::load_marked(backends, child).await.map_err(|error| unreadable(&error))?;
     let settled = view.filter(|view| !view.stack.is_pending() && view.stack.deleted.is_none());
     let resources = backends.store.count_resources(stack.root).await.map_err(|error| unreadable(&error))?;
+    let quotas = backends.store.quotas(&stack.project).await.map_err(|error| unreadable(&error))?;
     let blueprint = Box::new(blueprint(backends, stack).await?);
-    Ok(Group { blueprint, content: settled.map(|view| view.group_content()), resources })
+    Ok(Group { blueprint, content: settled.map(|view| view.group_content()), resources, quotas })
 }
 
 async fn read_resized(

@@ -214,7 +214,7 @@ fn shell(folder: &Folder, cloud: &Testcloud, service: &Service, line: &str) -> O
     command.env("TMPDIR", folder.path()).env("KILN_DATABASE", folder.path().join("stacks.db"));
     command.env("OS_AUTH_URL", cloud.auth_url()).env("OS_USERNAME", demo.user).env("OS_PASSWORD", demo.password);
     command.env("OS_PROJECT_NAME", demo.project).env("OS_HEAT_API__BIND_PORT", "0");
-    if line.contains("manage report --service") {
+    if ["manage report --service", "kiln quota"].iter().any(|command| line.contains(command)) {
         let admin = cloud.users().admin;
         command.env("OS_USERNAME", admin.user).env("OS_PASSWORD", admin.password).env("OS_PROJECT_NAME", admin.project);
     }

@@ -187,7 +187,7 @@ impl Service {
         let sources = load::stored(&self.backends, desired).await?;
         let identity = StackIdentity::new(plan.project.clone(), plan.stack_name.clone(), plan.stack.to_string())?;
         let template = TemplateText::stored(&sources.template);
-        let blueprint = self.build(&sources, &identity, &template, true)?;
+        let blueprint = self.build(&sources, &identity, &template, true).await?;
         self.accept(caller, &blueprint, &template).await?;
         let imports = plan.name.is_some() || stack.is_some();
         if let Some(Value::Map(adopt)) = content.adopt.as_ref().filter(|_| imports) {

@@ -13,6 +13,7 @@ use super::guards::StoredGuard;
 use super::plans::StoredPlan;
 use super::webhooks::{StoredDelivery, StoredWebhook};
 use crate::outbox::NewEntry;
+use crate::quota::Quotas;
 use crate::{
     CredentialsId, Digest, DriftSchedule, EngineId, EngineInfo, Event, EventId, LeaseRow, Message, MessageId,
     Operation, Orphan, Resource, ResourceId, Snapshot, SnapshotId, Stack, StackId,
@@ -55,6 +56,8 @@ pub(super) struct State {
     /// By root stack.
     pub(super) drift: BTreeMap<StackId, Watched>,
     pub(super) drift_schedules: Vec<DriftSchedule>,
+    /// By project.
+    pub(super) quotas: BTreeMap<String, Quotas>,
     pub(super) snapshots: BTreeMap<SnapshotId, Snapshot>,
     pub(super) software_configs: BTreeMap<String, SoftwareConfig>,
     pub(super) software_deployments: BTreeMap<String, SoftwareDeployment>,

@@ -25,6 +25,7 @@ mod m0018_take_over;
 mod m0019_settings;
 mod m0020_webhooks;
 mod m0021_drift;
+mod m0022_quotas;
 
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
@@ -79,6 +80,7 @@ const MIGRATIONS: &[&[Change]] = &[
     m0019_settings::CHANGES,
     m0020_webhooks::CHANGES,
     m0021_drift::CHANGES,
+    m0022_quotas::CHANGES,
 ];
 
 /// The oldest version of the schema whose programs can use the present one. A migration that only adds what older programs

@@ -27,6 +27,7 @@ mod outbox;
 mod packets;
 mod plans;
 mod proxy;
+mod quotas;
 mod recycled;
 mod refactor;
 mod requests;

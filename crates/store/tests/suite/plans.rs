@@ -340,6 +340,7 @@ async fn upgrade(bed: &Bed) {
         "DROP TABLE kiln_webhook_delivery",
         "DROP TABLE kiln_drift",
         "DROP TABLE kiln_drift_schedule",
+        "DROP TABLE kiln_quota",
         "ALTER TABLE kiln_operation DROP COLUMN plan",
         "ALTER TABLE kiln_engine DROP COLUMN plans",
         "ALTER TABLE kiln_engine DROP COLUMN known_schema",

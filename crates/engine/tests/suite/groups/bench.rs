@@ -51,6 +51,8 @@ impl Running {
 /// Store and time of a test.
 pub(crate) struct Bench {
     pub(crate) backends: Backends,
+    /// The store of the backends.
+    pub(crate) store: MemoryStore,
     start: Instant,
 }
 
@@ -63,15 +65,16 @@ impl Bench {
         let start = Instant::now();
         let clock = PausedClock(start);
         let types = shipped::types().expect("types");
+        let store = MemoryStore::new(Arc::new(move || clock.now()));
         let backends = Backends {
-            store: Arc::new(MemoryStore::new(Arc::new(move || clock.now()))),
+            store: Arc::new(store.clone()),
             resource_types: Arc::new(ResourceTypes::new(Registry::build(types, kiln_drivers::driver_for))),
             clouds,
             clock: Arc::new(clock),
             chance: Arc::new(Chance::seeded(7)),
             caches: Arc::default(),
         };
-        Self { backends, start }
+        Self { backends, store, start }
     }
 
     pub(crate) fn engine(&self) -> Running {

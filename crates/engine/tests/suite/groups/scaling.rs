@@ -6,6 +6,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use kiln_engine::{Message, MessageBus};
 use kiln_resource::{Failure, StackId, State, Status};
+use kiln_store::quota::{Quota, QuotaStore as _};
 use kiln_store::{MemoryStore, MessageKind};
 use kiln_value::{Value, value};
 use kiln_view::preview::PlannedChange;
@@ -88,6 +89,24 @@ async fn a_signal_changes_the_size_while_the_stack_stays_complete() {
     assert_eq!(group.attributes.get("refs").and_then(Value::as_map).map(|refs| refs.len()), Some(3));
     let stack = bench.settled(id).await;
     assert_eq!((stack.state.to_string().as_str(), stack.generation), ("CREATE_COMPLETE", 1));
+    engine.kill();
+}
+
+/// The quota of the project, which may change while the service runs.
+#[tokio::test(start_paused = true)]
+async fn a_group_grows_no_further_than_the_quota_of_its_project() {
+    let bench = Bench::new();
+    let engine = bench.engine();
+    let id = bench.create(&plain("one"), None).await;
+    bench.completed(id).await;
+    let project = bench.settled(id).await.project;
+    // The stack has the group, two members, the policy and the value.
+    for (most, members) in [(Some(5), 2), (Some(6), 3), (Some(-1), 4)] {
+        bench.store.set_quotas(&project, &[(Quota::ResourcesPerStack, most)].into()).await.expect("set");
+        bench.signal(id, "up", alarm()).await;
+        bench.quiet(id).await;
+        assert_eq!(size(&bench, id).await, members, "{most:?}");
+    }
     engine.kill();
 }
 
