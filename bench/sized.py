@@ -40,6 +40,9 @@ class Service(scale.Cluster):
     def __init__(self, binary, folder, database):
         super().__init__(binary, folder, database, 1)
         self.binary, self.folder = binary, folder
+        (folder / 'policy.yaml').write_text("'stacks:global_index': ''\n")
+        with open(folder / 'kiln.conf', 'a') as config:   # its last section is [oslo_policy]
+            config.write(f'policy_file = {folder}/policy.yaml\n')
 
     def stop_service(self):
         self.service.terminate()
@@ -108,6 +111,7 @@ def requests(service, stacks):
         'list, by tag, 50': get('/stacks?tags=tag-3&limit=50'),
         'list, failed ones, 50': get('/stacks?status=FAILED&limit=50'),
         'list, sorted by name, 50': get('/stacks?sort_keys=stack_name&limit=50'),
+        'list of all projects, 50': get('/stacks?global_tenant=true&limit=50'),
         'list with the number of all, 50': get('/stacks?limit=50&with_count=true'),
         'show by name': get(f'/stacks/copy-{number}'),
         'show with outputs': get(stack),

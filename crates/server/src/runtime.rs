@@ -52,6 +52,9 @@ use crate::web_templates;
 /// How long the cloud may continue to process a call after its timeout.
 const CALL_AFTERMATH: Duration = Duration::from_secs(15);
 
+/// How often it is read whether projects have quotas.
+const QUOTAS_READ: Duration = Duration::from_secs(2);
+
 /// The parts of a service.
 pub struct Runtime {
     /// The database for the engine. Requests have less patience with it.
@@ -188,7 +191,9 @@ impl Runtime {
             shared: SharedCredentials::default(),
             heat_projects,
         };
-        api.quotas = Some(QuotaChanges(Arc::clone(&of_requests) as Arc<dyn QuotaStore>));
+        let in_use = service.options.quotas.clone();
+        in_use.read(&*of_requests).await?;
+        api.quotas = Some(QuotaChanges { store: Arc::clone(&of_requests) as Arc<dyn QuotaStore>, in_use });
         api.drift = Some(DriftWatch {
             store: Arc::clone(&of_requests) as Arc<dyn DriftStore>,
             service: service.clone(),
@@ -322,6 +327,16 @@ impl Runtime {
                 maintenance::follow(store, &self.api.admission.maintenance).await;
             }
         };
+        let quotas = async {
+            if let Some(QuotaChanges { store, in_use }) = &self.api.quotas {
+                loop {
+                    tokio::time::sleep(QUOTAS_READ).await;
+                    if let Err(error) = in_use.read(&**store).await {
+                        tracing::debug!(%error, "failed to see whether projects have quotas");
+                    }
+                }
+            }
+        };
         let audit = async {
             if let Some(audit) = &self.audit {
                 audit.deliver(stop.clone()).await;
@@ -331,6 +346,7 @@ impl Runtime {
         tokio::join!(
             shutdown::until(stop.clone(), policy),
             shutdown::until(stop.clone(), maintenance),
+            shutdown::until(stop.clone(), quotas),
             shutdown::until(stop.clone(), reads),
             self.follow_clock(stop.clone()),
             audit,

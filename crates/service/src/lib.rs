@@ -81,7 +81,7 @@ pub use operation::{ListedOperation, Progress, Revision, RootCause};
 pub use options::{Limits, Options};
 pub use preview_create::{PreviewedEntry, PreviewedResource, PreviewedStack};
 pub use preview_update::PreviewedUpdate;
-pub use quota::{QuotaChanges, QuotaState};
+pub use quota::{QuotaChanges, QuotaState, QuotasInUse};
 pub use refactor::{MovedResource, PlaceOfResource, RefactorPlan, RefactorStacks, ResourceMove};
 pub use repeatable::{Ending, Repeatable, Repetition};
 pub use request::BYPASS;

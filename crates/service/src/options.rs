@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use crate::QuotasInUse;
+
 /// Limits. `None` means no limit (Heat's −1).
 #[derive(Clone, Debug)]
 pub struct Limits {
@@ -48,6 +50,8 @@ impl Default for Limits {
 pub struct Options {
     /// Limits.
     pub limits: Limits,
+    /// Whether projects have quotas of their own, in place of these limits.
+    pub quotas: QuotasInUse,
     /// The role of stack users (`heat_stack_user_role`).
     pub stack_user_role: String,
     /// Whether every update compares the resources with their objects first (`observe_on_update`).
@@ -74,6 +78,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             limits: Limits::default(),
+            quotas: QuotasInUse::default(),
             stack_user_role: "heat_stack_user".to_owned(),
             observe_on_update: false,
             adopt: false,

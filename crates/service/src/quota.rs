@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use kiln_identity::Caller;
 use kiln_store::StackQuery;
@@ -22,9 +23,29 @@ pub struct QuotaState {
     pub in_use: Option<u64>,
 }
 
+/// Whether any project has quotas of its own. While none has, nobody asks the database for them.
+#[derive(Clone, Debug, Default)]
+pub struct QuotasInUse(Arc<AtomicBool>);
+
+impl QuotasInUse {
+    /// Reads it again. What another process has set counts from then on.
+    ///
+    /// # Errors
+    /// Errors of the store.
+    pub async fn read(&self, store: &dyn QuotaStore) -> Result<(), kiln_store::Error> {
+        self.0.store(store.has_quotas().await?, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
 /// Changes quotas.
 #[derive(Clone)]
-pub struct QuotaChanges(pub Arc<dyn QuotaStore>);
+pub struct QuotaChanges {
+    /// Their store.
+    pub store: Arc<dyn QuotaStore>,
+    /// Whether there are any; that of [`crate::Options`].
+    pub in_use: QuotasInUse,
+}
 
 impl QuotaChanges {
     /// Sets quotas of a project; -1 is no limit, and `None` the limit of the configuration.
@@ -40,7 +61,8 @@ impl QuotaChanges {
         if let Some((quota, _)) = changes.iter().find(|(_, most)| most.is_some_and(|most| most < -1)) {
             return Err(Error::Value(format!("'{}' must be a number from 0, or -1 for no limit.", quota.as_str())));
         }
-        self.0.set_quotas(project, changes).await?;
+        self.store.set_quotas(project, changes).await?;
+        self.in_use.read(&*self.store).await?;
         tracing::info!(project, user = caller.user_id, ?changes, "quotas changed");
         Ok(())
     }
@@ -71,7 +93,11 @@ impl Service {
 
     /// A limit of a project.
     pub(crate) async fn limit_of(&self, project: &str, quota: Quota) -> Result<Option<u64>, Error> {
-        let quotas: Quotas = self.backends.store.quotas(project).await?;
+        let quotas = if self.options.quotas.0.load(Ordering::Relaxed) {
+            self.backends.store.quotas(project).await?
+        } else {
+            Quotas::new()
+        };
         Ok(limit(&quotas, quota, usual(&self.options.limits, quota)))
     }
 

@@ -65,4 +65,6 @@ pub fn limit(quotas: &Quotas, quota: Quota, usual: Option<u64>) -> Option<u64> {
 pub trait QuotaStore: Send + Sync {
     /// Sets quotas of a project; `None` removes one.
     async fn set_quotas(&self, project: &str, changes: &BTreeMap<Quota, Option<i64>>) -> Result<(), Error>;
+    /// Whether any project has quotas.
+    async fn has_quotas(&self) -> Result<bool, Error>;
 }

@@ -153,8 +153,8 @@ mod tests {
     async fn an_administrator_changes_what_a_project_may_have() {
         let store = MemoryStore::new(Arc::new(|| "2026-11-20T06:52:45Z".parse().expect("a time")));
         let limits = Limits { stacks_per_project: Some(1), resources_per_stack: None, ..Limits::default() };
-        let of = |roles: &[&str]| App::on(Arc::new(store.clone()), user(roles), limits.clone()).with_extensions(&store);
-        let (member, admin) = (of(&["member", "reader"]), of(&["admin"]));
+        let member = App::on(Arc::new(store.clone()), user(&["member", "reader"]), limits).with_extensions(&store);
+        let admin = member.clone().used_by(user(&["admin"])).with_extensions(&store);
         let create = async |name: &str, template: serde_json::Value| {
             member.json(Method::POST, "/v1/tenant1/stacks", &json!({"stack_name": name, "template": template})).await
         };

@@ -162,7 +162,8 @@ impl App {
         let shortest = std::time::Duration::from_mins(15);
         let limits = kiln_service::DriftLimits { usual: None, shortest, resources_per_second: 1 };
         let watch = kiln_service::DriftWatch { store: Arc::new(store.clone()), service: self.service.clone(), limits };
-        let quotas = Some(kiln_service::QuotaChanges(Arc::new(store.clone())));
+        let in_use = self.service.options.quotas.clone();
+        let quotas = Some(kiln_service::QuotaChanges { store: Arc::new(store.clone()), in_use });
         let options = Options { drift: Some(watch), quotas, ..Options::default() };
         let api = Api::new(Parts { options, service: self.service.clone() });
         Self { router: api.router(), api, ..self }

@@ -30,7 +30,7 @@ pub(crate) struct ShowArgs {
     output: OutputArgs,
 }
 
-/// Change quotas of a project (admin); they hold at once, and what is there stays
+/// Change quotas of a project (admin); what is there stays
 #[derive(Args, Debug)]
 #[command(add = Effect::Changes("changes no resource"))]
 #[command(after_help = "\

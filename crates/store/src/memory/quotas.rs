@@ -21,4 +21,8 @@ impl QuotaStore for MemoryStore {
         }
         Ok(())
     }
+
+    async fn has_quotas(&self) -> Result<bool, Error> {
+        Ok(self.open().0.quotas.values().any(|quotas| !quotas.is_empty()))
+    }
 }

@@ -26,6 +26,7 @@ mod m0019_settings;
 mod m0020_webhooks;
 mod m0021_drift;
 mod m0022_quotas;
+mod m0023_stacks_of_all;
 
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
@@ -81,6 +82,7 @@ const MIGRATIONS: &[&[Change]] = &[
     m0020_webhooks::CHANGES,
     m0021_drift::CHANGES,
     m0022_quotas::CHANGES,
+    m0023_stacks_of_all::CHANGES,
 ];
 
 /// The oldest version of the schema whose programs can use the present one. A migration that only adds what older programs

@@ -52,4 +52,9 @@ impl QuotaStore for SqlStore {
         })
         .await
     }
+
+    async fn has_quotas(&self) -> Result<bool, Error> {
+        let select = Query::select().column("name").from(schema::QUOTA).limit(1).to_owned();
+        self.retry(|| async { Ok(self.reader.query_one(&select).await?.is_some()) }).await
+    }
 }

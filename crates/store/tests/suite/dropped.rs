@@ -168,7 +168,7 @@ impl<'a> Ground<'a> {
 }
 
 /// What is not dropped: it reads with one statement, as others that are dropped do, or has no transaction.
-const READS: [&str; 45] = [
+const READS: [&str; 46] = [
     "approvals",
     "backlog",
     "children",
@@ -198,6 +198,7 @@ const READS: [&str; 45] = [
     "plan",
     "plan_parts",
     "plans",
+    "quotas",
     "resources_and_writes",
     "resources_by_physical_id",
     "resources_in_brief",

@@ -34,6 +34,9 @@ async fn a_project_has_the_quotas_that_were_set_last() {
         assert_eq!((limit(&quotas, stacks, Some(9)), limit(&quotas, resources, Some(9))), (Some(0), None));
         assert_eq!(limit(&quotas, Quota::SoftwareConfigs, Some(9)), Some(9));
         assert_eq!(set(&[(resources, None), (Quota::SnapshotsPerStack, None)]).await, [(stacks, 0)].into());
+        assert!(store.has_quotas().await.unwrap());
+        set(&[(stacks, None)]).await;
+        assert!(!store.has_quotas().await.unwrap());
         assert_eq!(store.quotas("other").await.unwrap(), Quotas::new());
         bed.end().await;
     }
