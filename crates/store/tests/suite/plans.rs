@@ -327,8 +327,10 @@ async fn upgrade(bed: &Bed) {
     let copy = "INSERT INTO kiln_change_set (id, project, stack, stack_name, name, generation, executed, body, created) \
                 SELECT id, project, stack, stack_name, name, generation, CASE name WHEN 'executed' THEN 1 ELSE 0 END, \
                 body, created FROM kiln_plan";
+    let of_table = if bed.url().starts_with("mysql") { " ON kiln_stack" } else { "" };
     for statement in [
         copy,
+        &format!("DROP INDEX kiln_stack_of_all{of_table}"),
         "DROP TABLE kiln_plan",
         "DROP TABLE kiln_plan_part",
         "DROP TABLE kiln_plan_approval",
