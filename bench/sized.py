@@ -78,13 +78,12 @@ def timed(ask):
 
 
 def until(done, seconds=1800):
-    """Seconds until something is so."""
-    start = time.monotonic()
+    """Waits until something is so."""
+    end = time.monotonic() + seconds
     while not done():
-        if time.monotonic() > start + seconds:
-            return float('nan')
+        if time.monotonic() > end:
+            sys.exit(f'not done after {seconds} s')
         time.sleep(0.5)
-    return time.monotonic() - start
 
 
 def requests(service, stacks):

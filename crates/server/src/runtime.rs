@@ -52,9 +52,6 @@ use crate::web_templates;
 /// How long the cloud may continue to process a call after its timeout.
 const CALL_AFTERMATH: Duration = Duration::from_secs(15);
 
-/// How often it is read whether projects have quotas.
-const QUOTAS_READ: Duration = Duration::from_secs(2);
-
 /// The parts of a service.
 pub struct Runtime {
     /// The database for the engine. Requests have less patience with it.
@@ -328,13 +325,8 @@ impl Runtime {
             }
         };
         let quotas = async {
-            if let Some(QuotaChanges { store, in_use }) = &self.api.quotas {
-                loop {
-                    tokio::time::sleep(QUOTAS_READ).await;
-                    if let Err(error) = in_use.read(&**store).await {
-                        tracing::debug!(%error, "failed to see whether projects have quotas");
-                    }
-                }
+            if let Some(quotas) = &self.api.quotas {
+                quotas.follow(&*self.service.backends.clock).await;
             }
         };
         let audit = async {

@@ -169,7 +169,7 @@ impl DriftWatch {
         let (report, resources) = match compared {
             Ok(compared) => (report(&compared), u32::try_from(compared.extent().resources).unwrap_or(u32::MAX)),
             Err(error) => {
-                // Only its class: the text may have values of the template.
+                // The text is about the database, which is for the operator.
                 tracing::warn!(stack = %stack.id, project = stack.project, %error, "failed to compare a stack with its objects");
                 let reason = Some("the stack could not be compared; the log of the engine says why".to_owned());
                 (DriftReport { status: DriftStatus::NotChecked, resources: Vec::new(), drifted: 0, reason }, 1)

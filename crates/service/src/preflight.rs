@@ -6,7 +6,6 @@ use kiln_identity::Caller;
 use kiln_plan_document::{Action, Check};
 use kiln_resource::{Cloud, StackId};
 use kiln_store::Stack;
-use kiln_store::quota::{Quota, limit};
 use kiln_template::StackIdentity;
 use kiln_view::plan_document::Plan;
 use kiln_view::preview::Preview;
@@ -62,10 +61,8 @@ impl Service {
             let message = "[kiln] preflight is never".to_owned();
             return Ok(vec![Check::skipped("option", message)]);
         }
-        let quotas = self.backends.store.quotas(&stack.project).await?;
-        let usual = self.options.limits.resources_per_stack.map(|limit| limit as u64);
-        let most = limit(&quotas, Quota::ResourcesPerStack, usual);
-        let most = most.map(|most| usize::try_from(most).unwrap_or(usize::MAX));
+        // An engine does not follow whether there are quotas.
+        let most = self.most_with(&self.backends.store.quotas(&stack.project).await?);
         kiln_view::preflight::preflight_of_request(&self.backends, stack.id, most).await
     }
 

@@ -3,12 +3,17 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use kiln_identity::Caller;
+use kiln_stack::Clock;
 use kiln_store::StackQuery;
 use kiln_store::quota::{Quota, QuotaStore, Quotas, limit};
 
 use crate::{Error, Limits, Service};
+
+/// How long after the first quota a process may not know that there are any.
+const INTERVAL: Duration = Duration::from_secs(2);
 
 /// A quota of a project, and how it stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -66,6 +71,16 @@ impl QuotaChanges {
         tracing::info!(project, user = caller.user_id, ?changes, "quotas changed");
         Ok(())
     }
+
+    /// Follows whether there are any, for ever.
+    pub async fn follow(&self, clock: &dyn Clock) {
+        loop {
+            clock.sleep(INTERVAL).await;
+            if let Err(error) = self.in_use.read(&*self.store).await {
+                tracing::debug!(%error, "failed to see whether projects have quotas");
+            }
+        }
+    }
 }
 
 impl Service {
@@ -93,18 +108,26 @@ impl Service {
 
     /// A limit of a project.
     pub(crate) async fn limit_of(&self, project: &str, quota: Quota) -> Result<Option<u64>, Error> {
-        let quotas = if self.options.quotas.0.load(Ordering::Relaxed) {
-            self.backends.store.quotas(project).await?
-        } else {
-            Quotas::new()
-        };
-        Ok(limit(&quotas, quota, usual(&self.options.limits, quota)))
+        Ok(limit(&self.quotas_of(project).await?, quota, usual(&self.options.limits, quota)))
     }
 
     /// The maximum number of resources of a stack of a project.
     pub(crate) async fn most_resources(&self, project: &str) -> Result<Option<usize>, Error> {
-        let limit = self.limit_of(project, Quota::ResourcesPerStack).await?;
-        Ok(limit.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX)))
+        Ok(self.most_with(&self.quotas_of(project).await?))
+    }
+
+    /// The maximum number of resources of a stack with these quotas.
+    pub(crate) fn most_with(&self, quotas: &Quotas) -> Option<usize> {
+        let usual = usual(&self.options.limits, Quota::ResourcesPerStack);
+        let most = limit(quotas, Quota::ResourcesPerStack, usual);
+        most.map(|most| usize::try_from(most).unwrap_or(usize::MAX))
+    }
+
+    async fn quotas_of(&self, project: &str) -> Result<Quotas, Error> {
+        if self.options.quotas.0.load(Ordering::Relaxed) {
+            return Ok(self.backends.store.quotas(project).await?);
+        }
+        Ok(Quotas::new())
     }
 }
 

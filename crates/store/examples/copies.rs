@@ -2,8 +2,8 @@
 //!
 //!     cargo run --release -p kiln-store --example copies -- URL PROJECT STACK FROM TO EVENTS
 //!
-//! The stack PROJECT/STACK must be settled. Copies have the numbers FROM to TO - 1, each with EVENTS events (a multiple of those of
-//! the stack is reached). Every tenth belongs to PROJECT, the others to 1,000 other projects. Every hundredth is deleted, 40 days
+//! The stack PROJECT/STACK must be settled. Copies have the numbers FROM to TO - 1, each with EVENTS events: those of the
+//! stack, repeated. Every tenth belongs to PROJECT, the others to 1,000 other projects. Every hundredth is deleted, 40 days
 //! ago. With 0 events, all belong to PROJECT and are in progress: their creates are accepted, and an engine that does not exist has claimed them.
 #![expect(clippy::unwrap_used, clippy::print_stdout, reason = "a tool for a benchmark")]
 

@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use jiff::Timestamp;
 use kiln_resource::StackId;
 use kiln_resource::state::UnknownWord;
+use kiln_value::{Value, value};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
@@ -66,6 +67,18 @@ pub struct DriftedResource {
     pub path: String,
     /// The changed properties; none: the object was deleted.
     pub properties: Vec<String>,
+}
+
+impl DriftedResource {
+    /// As the API and webhooks show it.
+    pub fn document(&self) -> Value {
+        let status = if self.properties.is_empty() { "DELETED" } else { "MODIFIED" };
+        value!({
+            "resource_path": (self.path.as_str()),
+            "status": status,
+            "properties": (self.properties.iter().collect::<Value>()),
+        })
+    }
 }
 
 /// What a comparison of a stack has found.

@@ -223,16 +223,11 @@ impl WebhookMessage {
 
     /// The message about what a comparison has found. `news`: `found`, `changed` or `resolved`.
     pub(crate) fn of_drift(stack: &Stack, report: &DriftReport, news: &str, time: Timestamp) -> Self {
-        let resource = |one: &DriftedResource| {
-            let status = if one.properties.is_empty() { "DELETED" } else { "MODIFIED" };
-            let properties: Value = one.properties.iter().collect();
-            value!({ "resource_path": (one.path.as_str()), "status": status, "properties": properties })
-        };
         let mut data = of_stack(stack);
         let details = value!({
             "drift_status": (report.status.as_str()),
             "drifted_resources": (i64::try_from(report.drifted).unwrap_or(i64::MAX)),
-            "resources": (report.resources.iter().map(resource).collect::<Value>()),
+            "resources": (report.resources.iter().map(DriftedResource::document).collect::<Value>()),
         });
         extend(&mut data, details);
         Self {

@@ -99,14 +99,14 @@ async fn list(call: &Call) -> Result<Response, ApiError> {
     if everywhere {
         call.enforce(ALL_PROJECTS, &call.caller.project_id)?;
     }
-    let limit = call.query.integer("limit")?.and_then(|limit| u64::try_from(limit).ok());
+    let limit = call.query.limit(LISTED)?;
     let no_id = |_| ApiError::bad_request("Value of 'marker' is not an ID.");
     let no_status = |_| ApiError::bad_request("Value of 'status' is not IN_SYNC, DRIFTED or NOT_CHECKED.");
     let query = WatchedQuery {
         project: (!everywhere).then(|| call.project().to_owned()),
         status: call.query.get("status").map(|word| word.parse().map_err(no_status)).transpose()?,
         marker: call.query.get("marker").map(|id| id.parse().map(StackId).map_err(no_id)).transpose()?,
-        limit: limit.map_or(LISTED, |limit| limit.min(LISTED)),
+        limit,
     };
     let found = watch(call)?.watched(&query).await?;
     Ok(reply::json(&value!({ "drift": (found.iter().map(watched).collect::<Value>()) })))
@@ -172,15 +172,7 @@ fn view(schedule: &DriftSchedule) -> Value {
 
 fn watched(watched: &WatchedStack) -> Value {
     let report = watched.report.as_ref();
-    let resource = |one: &DriftedResource| {
-        let status = if one.properties.is_empty() { "DELETED" } else { "MODIFIED" };
-        value!({
-            "resource_path": (one.path.as_str()),
-            "status": status,
-            "properties": (one.properties.iter().collect::<Value>()),
-        })
-    };
-    let resources = report.map(|report| report.resources.iter().map(resource).collect::<Value>());
+    let resources = report.map(|report| report.resources.iter().map(DriftedResource::document).collect::<Value>());
     value!({
         "stack_id": (watched.stack.to_string()),
         "stack_name": (watched.name.as_str()),

@@ -62,7 +62,7 @@ struct Events<'a> {
 async fn of_project(call: &Call) -> Result<Response, ApiError> {
     let project = call.project().to_owned();
     let asked = &call.query;
-    let (limit, patience) = (asked.integer("limit")?, patience(call)?);
+    let (limit, patience) = (asked.limit(LISTED)?, patience(call)?);
     let filter = EventQuery {
         actions: asked.all("resource_action"),
         statuses: asked.all("resource_status"),
@@ -73,13 +73,8 @@ async fn of_project(call: &Call) -> Result<Response, ApiError> {
         return stream(call, Watched::Project(project), filter, asked.all("resource_name")).await;
     }
     let marker = marker(asked.get("marker"))?;
-    let query = EventQuery {
-        project: Some(project),
-        descending: marker.is_none(),
-        marker,
-        limit: Some(limit.and_then(|limit| u64::try_from(limit).ok()).map_or(LISTED, |limit| limit.min(LISTED))),
-        ..filter
-    };
+    let query =
+        EventQuery { project: Some(project), descending: marker.is_none(), marker, limit: Some(limit), ..filter };
     let mut news = News::of(call, patience.as_ref().filter(|_| marker.is_some()), None);
     let mut events = loop {
         let events = call.store().events(&query).await?;

@@ -50,10 +50,10 @@ async fn list(call: &Call) -> Result<Response, ApiError> {
 
 /// A page of operations.
 pub(super) fn query(call: &Call, of: Operations) -> Result<OperationQuery, ApiError> {
-    let limit = call.query.integer("limit")?.and_then(|limit| u64::try_from(limit).ok());
+    let limit = Some(call.query.limit(LISTED)?);
     let invalid = |_| ApiError::bad_request("Value of 'marker' is not an ID.".to_owned());
     let marker = call.query.get("marker").map(|id| id.parse().map_err(invalid)).transpose()?;
-    Ok(OperationQuery { of, marker, limit: Some(limit.map_or(LISTED, |limit| limit.min(LISTED))) })
+    Ok(OperationQuery { of, marker, limit })
 }
 
 async fn show(call: &Call) -> Result<Response, ApiError> {

@@ -62,8 +62,7 @@ async fn list(call: &Call) -> Result<Response, ApiError> {
     if everywhere {
         call.enforce(ALL_PROJECTS, &call.caller.project_id)?;
     }
-    let limit = call.query.integer("limit")?.and_then(|limit| u64::try_from(limit).ok());
-    let limit = limit.map_or(LISTED, |limit| limit.min(LISTED));
+    let limit = call.query.limit(LISTED)?;
     let id = |name: &str| {
         let invalid = || ApiError::bad_request(format!("Value of '{name}' is not an ID."));
         call.query.get(name).map(|id| id.parse::<uuid::Uuid>().map_err(|_| invalid())).transpose()

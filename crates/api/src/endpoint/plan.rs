@@ -247,7 +247,7 @@ pub(super) async fn stack_of(call: &Call, body: &Map) -> Result<Stack, ApiError>
 
 async fn list(call: &Call) -> Result<Response, ApiError> {
     call.allow(READ)?;
-    let limit = call.query.integer("limit")?.and_then(|limit| u64::try_from(limit).ok());
+    let limit = Some(call.query.limit(LISTED)?);
     let invalid = |_| ApiError::bad_request("Value of 'marker' is not an ID.");
     let named = call.query.get("stack");
     let stack = named.and_then(|name| name.parse::<StackId>().ok());
@@ -256,7 +256,7 @@ async fn list(call: &Call) -> Result<Response, ApiError> {
         stack,
         stack_name: named.filter(|_| stack.is_none()).map(str::to_owned),
         marker: call.query.get("marker").map(|id| id.parse().map_err(invalid)).transpose()?,
-        limit: Some(limit.map_or(LISTED, |limit| limit.min(LISTED))),
+        limit,
         without_bodies: false,
     };
     let plans = call.service().plans(&query).await?;

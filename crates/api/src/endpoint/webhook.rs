@@ -192,13 +192,13 @@ async fn test(call: &Call) -> Result<Response, ApiError> {
 
 async fn deliveries(call: &Call) -> Result<Response, ApiError> {
     let webhooks = webhooks(call)?;
-    let limit = call.query.integer("limit")?.and_then(|limit| u64::try_from(limit).ok());
+    let limit = Some(call.query.limit(LISTED)?);
     let no_id = |_| ApiError::bad_request("Value of 'marker' is not an ID.");
     let no_outcome = |_| ApiError::bad_request("Value of 'outcome' is not pending, delivered or failed.");
     let query = DeliveryQuery {
         outcome: call.query.get("outcome").map(|word| word.parse().map_err(no_outcome)).transpose()?,
         marker: call.query.get("marker").map(|id| id.parse().map_err(no_id)).transpose()?,
-        limit: Some(limit.map_or(LISTED, |limit| limit.min(LISTED))),
+        limit,
     };
     let found = webhooks.deliveries(&call.caller, id(call), &query).await?;
     Ok(reply::json(&value!({ "deliveries": (found.iter().map(delivery).collect::<Value>()) })))

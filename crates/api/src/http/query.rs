@@ -16,6 +16,9 @@ pub(crate) trait Formats {
     /// A non-negative integer; `None` if it is missing.
     fn integer(&self, name: &str) -> Result<Option<i64>, ApiError>;
 
+    /// The length of a list: `limit`, at most this number, which is also the length without it.
+    fn limit(&self, most: u64) -> Result<u64, ApiError>;
+
     /// A list of tags; empty if it is missing.
     fn tags(&self, name: &str) -> Result<Vec<String>, ApiError>;
 }
@@ -27,6 +30,11 @@ impl Formats for Query {
 
     fn integer(&self, name: &str) -> Result<Option<i64>, ApiError> {
         self.get(name).map(|value| integer(name, &value.into())).transpose()
+    }
+
+    fn limit(&self, most: u64) -> Result<u64, ApiError> {
+        let limit = self.integer("limit")?.and_then(|limit| u64::try_from(limit).ok());
+        Ok(limit.map_or(most, |limit| limit.min(most)))
     }
 
     fn tags(&self, name: &str) -> Result<Vec<String>, ApiError> {

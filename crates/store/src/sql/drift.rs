@@ -121,14 +121,15 @@ impl DriftStore for SqlStore {
             .expr(flag(Expr::exists(Query::select().column("stack").from(schema::DRIFT_SCHEDULE).to_owned())))
             .expr(flag(Expr::exists(Query::select().column("stack").from(schema::DRIFT).to_owned())))
             .to_owned();
-        let undecided = watched()
+        let mut undecided = watched();
+        with_schedules(&mut undecided);
+        undecided
             .column((DRIFT, "stack"))
             .column((OWN, "every"))
             .expr(every(usual))
             .expr(flag(lives().add(Expr::col((STACK, "id")).is_not_null())))
             .and_where(Expr::col((DRIFT, "due")).is_null())
-            .limit(WATCHED as u64)
-            .to_owned();
+            .limit(WATCHED as u64);
         let unknown = unknown(usual);
         let was_updated = Query::select()
             .column("id")
@@ -193,15 +194,16 @@ impl DriftStore for SqlStore {
         ttl: Duration,
         usual: Option<Duration>,
     ) -> Result<Option<DriftCheck>, Error> {
-        let candidates = watched()
+        let mut candidates = watched();
+        with_schedules(&mut candidates);
+        candidates
             .column((DRIFT, "stack"))
             .column((DRIFT, "due"))
             .expr(every(usual))
             .expr(flag(lives().add(Expr::col((STACK, "id")).is_not_null())))
             .and_where(Expr::col((DRIFT, "due")).lte(self.outside.now()))
             .order_by((DRIFT, "due"), Order::Asc)
-            .limit(CANDIDATES)
-            .to_owned();
+            .limit(CANDIDATES);
         self.retry(|| async {
             for row in self.reader.query_all(&candidates).await? {
                 let mut columns = Columns::of(&row);
@@ -332,23 +334,21 @@ pub(super) async fn remove_drift_of(tx: &Transaction, stacks: &[String]) -> Resu
 
 /// Counts the stacks that have drifted.
 pub(super) fn count_drifted() -> SelectStatement {
-    let mut select = Query::select();
+    let mut select = watched();
     select
-        .expr(Func::count(Expr::col((DRIFT, "stack"))))
-        .from_as(schema::DRIFT, DRIFT)
-        .join_as(JoinType::InnerJoin, schema::STACK, STACK, Expr::col((STACK, "id")).equals((DRIFT, "stack")))
+        .expr(Func::count(Expr::col((STACK, "id"))))
         .cond_where(lives())
+        .and_where(Expr::col((STACK, "id")).is_not_null())
         .and_where(Expr::col((DRIFT, "status")).eq(DriftStatus::Drifted.as_str()));
     select
 }
 
-/// The comparisons with their stacks and schedules.
+/// The comparisons with their stacks.
 fn watched() -> SelectStatement {
     let mut select = Query::select();
     select.from_as(schema::DRIFT, DRIFT);
     let of_stack = Expr::col((STACK, "id")).equals((DRIFT, "stack"));
     select.join_as(JoinType::LeftJoin, schema::STACK, STACK, of_stack);
-    with_schedules(&mut select);
     select
 }
 
