@@ -137,7 +137,7 @@ def everywhere(kiln, probe):
              'output_key': 'plain', 'snapshot_id': snapshot, 'type_name': 'OS::Nova::Server',
              'template_version': 'heat_template_version.2018-08-31', 'server_id': 'none', 'config_id': 'none',
              'deployment_id': 'none', 'event_id': 'none', 'operation_id': operations[0]['id'], 'revision': '1',
-             'plan_id': plan, 'guard_id': guard, 'webhook_id': webhook}
+             'plan_id': plan, 'guard_id': guard, 'webhook_id': webhook, 'project_id': probe.project}
     for path, operations in document['paths'].items():
         # The data of a snapshot and of an export is for adoption and complete, as in Heat.
         if 'get' in operations and not path.endswith(('/export', '/snapshots/{snapshot_id}', '/snapshots')):

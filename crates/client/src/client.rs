@@ -18,6 +18,9 @@ const HEALTH_TIMEOUT: Duration = Duration::from_secs(10);
 /// Maximum number of redirects: a name redirects to the canonical URL of the stack, more than a few are a loop.
 const REDIRECTS: usize = 4;
 
+/// The number of items after which Kiln's own lists have another page.
+const LONGEST_PAGE: u64 = 1_000;
+
 /// A client of the orchestration service (REST v1). Cheap to clone.
 #[derive(Clone)]
 pub struct Client {
@@ -57,6 +60,32 @@ impl Client {
     /// Gets the JSON at a path below the endpoint; segments must be encoded ([`segment`], [`stack_path`]).
     pub async fn get(&self, path: &str, query: &Query) -> Result<Value, Error> {
         self.call(Method::GET, path, query, None).await
+    }
+
+    /// The items of a list that only Kiln has, in pages up to `limit`; they are behind the one with the ID `marker`.
+    pub(crate) async fn pages(
+        &self,
+        path: &str,
+        key: &str,
+        filter: Query,
+        limit: Option<u64>,
+        mut marker: Option<String>,
+    ) -> Result<Vec<Value>, Error> {
+        let mut items: Vec<Value> = Vec::new();
+        loop {
+            let left = limit.map(|limit| limit.saturating_sub(items.len() as u64));
+            let mut query = filter.clone();
+            query.extend(left.map(|left| ("limit".to_owned(), left.to_string())));
+            query.extend(marker.take().map(|marker| ("marker".to_owned(), marker)));
+            let page = unwrap_list(self.get(path, &query).await?, key)?;
+            let count = page.len() as u64;
+            items.extend(page);
+            marker =
+                items.last().and_then(|last| last.str_at("id").or_else(|| last.str_at("stack_id"))).map(str::to_owned);
+            if count < LONGEST_PAGE || left == Some(count) || marker.is_none() {
+                return Ok(items);
+            }
+        }
     }
 
     /// Sends a request and returns the JSON of the response, null if there is none.

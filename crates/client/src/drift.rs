@@ -25,14 +25,10 @@ pub struct DriftFilter {
 impl Client {
     /// The stacks that are compared regularly, and what was found.
     pub async fn watched_stacks(&self, filter: &DriftFilter) -> Result<Vec<Value>, Error> {
-        let given = [
-            ("status", filter.status.clone()),
-            ("global_tenant", filter.all_projects.then(|| "true".to_owned())),
-            ("limit", filter.limit.map(|limit| limit.to_string())),
-            ("marker", filter.marker.clone()),
-        ];
+        let given =
+            [("status", filter.status.clone()), ("global_tenant", filter.all_projects.then(|| "true".to_owned()))];
         let query: Query = given.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
-        unwrap_list(self.get("/drift", &query).await?, "drift")
+        self.pages("/drift", "drift", query, filter.limit, filter.marker.clone()).await
     }
 
     /// Sets how often a stack, or the stacks of the project, are compared; 0 seconds: never.

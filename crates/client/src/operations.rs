@@ -2,7 +2,7 @@
 
 use kiln_value::Value;
 
-use crate::client::{segment, stack_path, unwrap, unwrap_list};
+use crate::client::{segment, stack_path, unwrap};
 use crate::{Client, Error};
 
 /// A page of operations or revisions.
@@ -41,9 +41,7 @@ impl Client {
 
     async fn page_of(&self, stack: &str, what: &str, page: &OperationPage) -> Result<Vec<Value>, Error> {
         let stack = self.stack_identity(stack).await?;
-        let limit = page.limit.map(|limit| ("limit".to_owned(), limit.to_string()));
-        let marker = page.marker.clone().map(|marker| ("marker".to_owned(), marker));
-        let query = limit.into_iter().chain(marker).collect();
-        unwrap_list(self.get(&format!("{}/{what}", stack_path(&stack)), &query).await?, what)
+        let path = format!("{}/{what}", stack_path(&stack));
+        self.pages(&path, what, vec![], page.limit, page.marker.clone()).await
     }
 }

@@ -3,7 +3,7 @@
 use http::Method;
 use kiln_value::{Value, value};
 
-use crate::client::{Query, segment, unwrap_list};
+use crate::client::{Query, segment};
 use crate::{Client, Error};
 
 /// Filters of a list of orphans.
@@ -36,9 +36,7 @@ impl Client {
             (filter.all_projects || filter.project.is_some()).then(|| ("global_tenant".to_owned(), "true".to_owned())),
         );
         query.extend(filter.project.clone().map(|project| ("tenant".to_owned(), project)));
-        query.extend(filter.marker.clone().map(|marker| ("marker".to_owned(), marker)));
-        query.extend(filter.limit.map(|limit| ("limit".to_owned(), limit.to_string())));
-        unwrap_list(self.get("/orphans", &query).await?, "orphans")
+        self.pages("/orphans", "orphans", query, filter.limit, filter.marker.clone()).await
     }
 
     /// Removes an entry from the list of orphans.

@@ -4,7 +4,7 @@ use http::Method;
 use kiln_plan_document::PlanDocument;
 use kiln_value::{Map, Value, value};
 
-use crate::client::{Query, segment, stack_path, unwrap, unwrap_list};
+use crate::client::{segment, stack_path, unwrap};
 use crate::{Client, Error, SavedPlan, StackRequest, plan};
 
 /// A request whose plan is saved.
@@ -113,11 +113,8 @@ impl Client {
 
     /// The plans of the project, newest first.
     pub async fn saved_plans(&self, filter: &PlanFilter) -> Result<Vec<Value>, Error> {
-        let mut query = Query::new();
-        query.extend(filter.stack.clone().map(|stack| ("stack".to_owned(), stack)));
-        query.extend(filter.marker.clone().map(|marker| ("marker".to_owned(), marker)));
-        query.extend(filter.limit.map(|limit| ("limit".to_owned(), limit.to_string())));
-        unwrap_list(self.get("/plans", &query).await?, "plans")
+        let query = filter.stack.clone().map(|stack| ("stack".to_owned(), stack)).into_iter().collect();
+        self.pages("/plans", "plans", query, filter.limit, filter.marker.clone()).await
     }
 
     /// A plan with its document.

@@ -3,7 +3,7 @@
 use http::Method;
 use kiln_value::{Map, Value};
 
-use crate::client::{Query, segment, unwrap, unwrap_list};
+use crate::client::{segment, unwrap, unwrap_list};
 use crate::{Client, Error};
 
 /// A list of deliveries.
@@ -57,13 +57,9 @@ impl Client {
 
     /// The deliveries of a webhook, newest first.
     pub async fn webhook_deliveries(&self, id: &str, filter: &DeliveryFilter) -> Result<Vec<Value>, Error> {
-        let given = [
-            ("outcome", filter.outcome.clone()),
-            ("limit", filter.limit.map(|limit| limit.to_string())),
-            ("marker", filter.marker.clone()),
-        ];
-        let query: Query = given.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?))).collect();
-        unwrap_list(self.get(&path(id, "/deliveries"), &query).await?, "deliveries")
+        let outcome = filter.outcome.clone().map(|outcome| ("outcome".to_owned(), outcome));
+        let query = outcome.into_iter().collect();
+        self.pages(&path(id, "/deliveries"), "deliveries", query, filter.limit, filter.marker.clone()).await
     }
 
     /// Sends a delivery again.

@@ -86,7 +86,8 @@ impl DriftedResource {
 pub struct DriftReport {
     /// The result.
     pub status: DriftStatus,
-    /// What has drifted, as far as a report lists it.
+    /// What has drifted, as far as a report lists it. In a stored report of a stack that is not checked: what had drifted when it
+    /// was compared last.
     pub resources: Vec<DriftedResource>,
     /// The number of all resources that have drifted.
     pub drifted: u64,
@@ -98,9 +99,19 @@ impl DriftReport {
     /// Most resources that a report lists.
     pub const LISTED: usize = 100;
 
-    /// What has changed since an earlier report, as a word of the event about it; `None`: nothing that matters.
+    /// The report to store after an earlier one: what cannot be compared now keeps what had drifted before.
+    pub(crate) fn after(&self, earlier: Option<&Self>) -> Self {
+        match earlier.filter(|_| self.status == DriftStatus::NotChecked) {
+            Some(Self { resources, drifted, .. }) => {
+                Self { resources: resources.clone(), drifted: *drifted, ..self.clone() }
+            }
+            None => self.clone(),
+        }
+    }
+
+    /// What has changed since the report that was stored before, as a word of the event about it; `None`: nothing that matters.
     pub(crate) fn news_since(&self, earlier: Option<&Self>) -> Option<&'static str> {
-        let was = earlier.filter(|earlier| earlier.status == DriftStatus::Drifted);
+        let was = earlier.filter(|earlier| earlier.drifted > 0);
         match (self.status, was) {
             (DriftStatus::Drifted, None) => Some("found"),
             (DriftStatus::Drifted, Some(was)) if was.resources != self.resources || was.drifted != self.drifted => {
@@ -227,6 +238,29 @@ mod tests {
             (Some(&unknown), &none, None),
         ] {
             assert_eq!(now.news_since(earlier), news, "{earlier:?} → {now:?}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_read_for_a_while_is_news_neither_before_nor_after() {
+        use DriftStatus::{Drifted, InSync, NotChecked};
+        let (none, one, other) = (report(InSync, &[]), report(Drifted, &["a"]), report(Drifted, &["b"]));
+        for (first, last, news) in [
+            (&one, &one, None),
+            (&one, &other, Some("changed")),
+            (&one, &none, Some("resolved")),
+            (&none, &none, None),
+            (&none, &one, Some("found")),
+        ] {
+            let mut stored = first.clone();
+            for _ in 0..2 {
+                let unknown = report(NotChecked, &[]);
+                assert_eq!(unknown.news_since(Some(&stored)), None, "{stored:?}");
+                stored = unknown.after(Some(&stored));
+                assert_eq!((stored.status, stored.drifted), (NotChecked, first.drifted));
+            }
+            assert_eq!(last.news_since(Some(&stored)), news, "{first:?} → {last:?}");
+            assert_eq!(last.after(Some(&stored)), *last);
         }
     }
 

@@ -15,7 +15,7 @@ use super::plan::stack_of;
 use super::{Answer, Body, Endpoint, Rule};
 use crate::call::Call;
 use crate::error::ApiError;
-use crate::http::query::Formats as _;
+use crate::http::query::{Formats as _, LONGEST_LIST};
 use crate::http::reply;
 use crate::openapi::schema;
 use crate::view::instant::instant;
@@ -90,16 +90,13 @@ static BODY: Body = Body {
 
 /// The rule of lists with `global_tenant`.
 const ALL_PROJECTS: &str = "drift:global_index";
-/// The longest list.
-const LISTED: u64 = 1_000;
-
 /// `GET /drift`: in the order of IDs, in pages.
 async fn list(call: &Call) -> Result<Response, ApiError> {
     let everywhere = call.query.boolean("global_tenant")?.unwrap_or(false);
     if everywhere {
         call.enforce(ALL_PROJECTS, &call.caller.project_id)?;
     }
-    let limit = call.query.limit(LISTED)?;
+    let limit = call.query.limit(LONGEST_LIST)?;
     let no_id = |_| ApiError::bad_request("Value of 'marker' is not an ID.");
     let no_status = |_| ApiError::bad_request("Value of 'status' is not IN_SYNC, DRIFTED or NOT_CHECKED.");
     let query = WatchedQuery {

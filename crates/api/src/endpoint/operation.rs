@@ -9,7 +9,7 @@ use kiln_value::{Value, value};
 use super::{Answer, Endpoint, Rule};
 use crate::call::Call;
 use crate::error::ApiError;
-use crate::http::query::Formats;
+use crate::http::query::{Formats, LONGEST_LIST};
 use crate::http::reply;
 use crate::view::instant::instant;
 
@@ -39,9 +39,6 @@ pub(super) static SHOW: Endpoint = Endpoint {
     run: |call| Box::pin(show(call)),
 };
 
-/// The longest list.
-const LISTED: u64 = 1_000;
-
 async fn list(call: &Call) -> Result<Response, ApiError> {
     let stack = call.stack_or_deleted().await?;
     let operations = call.service().operations(&query(call, Operations::OfTree(stack.root))?).await?;
@@ -50,7 +47,7 @@ async fn list(call: &Call) -> Result<Response, ApiError> {
 
 /// A page of operations.
 pub(super) fn query(call: &Call, of: Operations) -> Result<OperationQuery, ApiError> {
-    let limit = Some(call.query.limit(LISTED)?);
+    let limit = Some(call.query.limit(LONGEST_LIST)?);
     let invalid = |_| ApiError::bad_request("Value of 'marker' is not an ID.".to_owned());
     let marker = call.query.get("marker").map(|id| id.parse().map_err(invalid)).transpose()?;
     Ok(OperationQuery { of, marker, limit })

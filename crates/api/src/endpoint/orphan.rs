@@ -11,7 +11,7 @@ use kiln_value::{Value, value};
 use super::{Answer, Endpoint, Rule};
 use crate::call::Call;
 use crate::error::ApiError;
-use crate::http::query::Formats;
+use crate::http::query::{Formats, LONGEST_LIST};
 use crate::http::reply;
 use crate::link::Link;
 use crate::view::instant::instant;
@@ -53,16 +53,13 @@ pub(super) static DELETE: Endpoint = Endpoint {
 
 /// The rule of lists with `global_tenant`.
 const ALL_PROJECTS: &str = "orphans:global_index";
-/// The longest list.
-const LISTED: u64 = 1_000;
-
 /// `GET`: newest first, in pages.
 async fn list(call: &Call) -> Result<Response, ApiError> {
     let everywhere = call.query.boolean("global_tenant")?.unwrap_or(false);
     if everywhere {
         call.enforce(ALL_PROJECTS, &call.caller.project_id)?;
     }
-    let limit = call.query.limit(LISTED)?;
+    let limit = call.query.limit(LONGEST_LIST)?;
     let id = |name: &str| {
         let invalid = || ApiError::bad_request(format!("Value of '{name}' is not an ID."));
         call.query.get(name).map(|id| id.parse::<uuid::Uuid>().map_err(|_| invalid())).transpose()

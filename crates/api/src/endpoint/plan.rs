@@ -17,7 +17,7 @@ use serde::Serialize;
 use super::{Answer, Body, Endpoint, Rule, stack_create, stack_update};
 use crate::call::Call;
 use crate::error::ApiError;
-use crate::http::query::{self, Formats};
+use crate::http::query::{self, Formats, LONGEST_LIST};
 use crate::http::reply;
 use crate::link::Link;
 use crate::openapi::schema;
@@ -164,9 +164,6 @@ static EXECUTED: Body = Body {
 
 /// The rule of reading what a stack becomes.
 const READ: &str = "stacks:template";
-/// The longest list.
-const LISTED: u64 = 1_000;
-
 #[derive(Serialize)]
 struct Whole {
     plan: Shown,
@@ -247,7 +244,7 @@ pub(super) async fn stack_of(call: &Call, body: &Map) -> Result<Stack, ApiError>
 
 async fn list(call: &Call) -> Result<Response, ApiError> {
     call.allow(READ)?;
-    let limit = Some(call.query.limit(LISTED)?);
+    let limit = Some(call.query.limit(LONGEST_LIST)?);
     let invalid = |_| ApiError::bad_request("Value of 'marker' is not an ID.");
     let named = call.query.get("stack");
     let stack = named.and_then(|name| name.parse::<StackId>().ok());

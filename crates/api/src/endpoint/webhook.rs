@@ -12,7 +12,7 @@ use super::plan::stack_of;
 use super::{Answer, Body, Endpoint, Rule};
 use crate::call::Call;
 use crate::error::ApiError;
-use crate::http::query::Formats as _;
+use crate::http::query::{Formats as _, LONGEST_LIST};
 use crate::http::reply;
 use crate::openapi::schema;
 use crate::view::instant::instant;
@@ -137,9 +137,6 @@ pub(super) static REDELIVER: Endpoint = Endpoint {
 static NEW: Body = Body { name: "CreateWebhook", required: true, is_template: false, schema: terms };
 static CHANGES: Body = Body { name: "ChangeWebhook", required: true, is_template: false, schema: terms };
 
-/// Maximum number of listed deliveries.
-const LISTED: u64 = 1_000;
-
 /// What a body may set.
 fn terms() -> Value {
     value!({
@@ -192,7 +189,7 @@ async fn test(call: &Call) -> Result<Response, ApiError> {
 
 async fn deliveries(call: &Call) -> Result<Response, ApiError> {
     let webhooks = webhooks(call)?;
-    let limit = Some(call.query.limit(LISTED)?);
+    let limit = Some(call.query.limit(LONGEST_LIST)?);
     let no_id = |_| ApiError::bad_request("Value of 'marker' is not an ID.");
     let no_outcome = |_| ApiError::bad_request("Value of 'outcome' is not pending, delivered or failed.");
     let query = DeliveryQuery {

@@ -8,6 +8,9 @@ use kiln_web::Query;
 use crate::argument;
 use crate::error::ApiError;
 
+/// The longest list of a call that only Kiln has; clients ask for the next page.
+pub(crate) const LONGEST_LIST: u64 = 1_000;
+
 /// Values of a query by format.
 pub(crate) trait Formats {
     /// A boolean; `None` if it is missing.

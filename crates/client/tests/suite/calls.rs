@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use async_trait::async_trait;
 use http::{HeaderMap, HeaderValue, Method, StatusCode};
-use kiln_client::{Access, Bundle, Client, Error, EventFilter, Source, StackFilter, StackRequest};
+use kiln_client::{Access, Bundle, Client, Error, EventFilter, OrphanFilter, Source, StackFilter, StackRequest};
 use kiln_cloud::{HttpRequest, HttpResponse, Transport, TransportError};
 use kiln_value::{Class, Secret, Value, text, value};
 use url::Url;
@@ -232,4 +232,26 @@ async fn names_of_resources_are_one_segment() {
     let filter = EventFilter { resource: Some("a/b c".into()), limit: Some(1), ..EventFilter::default() };
     client.events("s/i", &filter).await.unwrap();
     assert_eq!(wire.asked()[0].1, "/v1/p/stacks/s/i/resources/a%2Fb%20c/events?limit=1&sort_dir=asc");
+}
+
+#[tokio::test]
+async fn lists_of_kiln_are_read_to_their_end() {
+    let page = |ids: std::ops::Range<u32>| value!({ "orphans": (ids.map(|id| value!({ "id": (id.to_string()) })).collect::<Value>()) });
+    let ask = async |pages: &[std::ops::Range<u32>], limit: Option<u64>| {
+        let wire = pages.iter().fold(Wire::default(), |wire, ids| wire.answer(200, page(ids.clone())));
+        let (client, wire) = wire.client();
+        let found = client.orphans(&OrphanFilter { limit, ..OrphanFilter::default() }).await.unwrap();
+        let urls: Vec<String> = wire.asked().into_iter().map(|(_, url, ..)| url.replace("/v1/p/orphans", "")).collect();
+        (found.len(), urls.join(" "))
+    };
+    let short = ask(&[0..3], None).await;
+    assert_eq!(short, (3, String::new()));
+    let long = ask(&[0..1000, 1000..2000, 2000..2001], None).await;
+    assert_eq!(long, (2001, " ?marker=999 ?marker=1999".to_owned()));
+    let full = ask(&[0..1000, 0..0], None).await;
+    assert_eq!(full, (1000, " ?marker=999".to_owned()));
+    let limited = ask(&[0..1000, 1000..1500], Some(1500)).await;
+    assert_eq!(limited, (1500, "?limit=1500 ?limit=500&marker=999".to_owned()));
+    let exact = ask(&[0..1000], Some(1000)).await;
+    assert_eq!(exact, (1000, "?limit=1000".to_owned()));
 }

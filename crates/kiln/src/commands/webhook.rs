@@ -344,14 +344,9 @@ impl RedeliverArgs {
         let (client, of_it) = (&connection.client, of_webhook(&self.webhook));
         let mut ids = self.deliveries;
         if self.failed {
-            let mut filter = DeliveryFilter { outcome: Some("failed".to_owned()), ..DeliveryFilter::default() };
-            loop {
-                let page = client.webhook_deliveries(&self.webhook, &filter).await.map_err(&of_it)?;
-                let page: Vec<String> = page.iter().filter_map(|one| one.str_at("id")).map(str::to_owned).collect();
-                let Some(last) = page.last() else { break };
-                filter.marker = Some(last.clone());
-                ids.extend(page);
-            }
+            let filter = DeliveryFilter { outcome: Some("failed".to_owned()), ..DeliveryFilter::default() };
+            let failed = client.webhook_deliveries(&self.webhook, &filter).await.map_err(&of_it)?;
+            ids.extend(failed.iter().filter_map(|one| one.str_at("id")).map(str::to_owned));
             // The oldest first: they are sent in the order of the requests.
             ids.reverse();
         }

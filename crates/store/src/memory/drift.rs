@@ -165,7 +165,8 @@ impl DriftStore for MemoryStore {
         let (mut state, now) = self.open();
         let began = micro(began);
         let Some(watched) = state.claimed(check) else { return Ok(false) };
-        let earlier = watched.report.replace(report.clone());
+        let earlier = watched.report.take();
+        watched.report = Some(report.after(earlier.as_ref()));
         let is_as_before = earlier.as_ref().is_some_and(|earlier| earlier.status == report.status);
         watched.since = watched.since.filter(|_| is_as_before).or(Some(began));
         (watched.mark, watched.due) = (None, Some(now + micros_of(check.every)));

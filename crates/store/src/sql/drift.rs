@@ -240,13 +240,6 @@ impl DriftStore for SqlStore {
         report: &DriftReport,
         began: Timestamp,
     ) -> Result<bool, Error> {
-        let body = Body {
-            format: FORMAT,
-            resources: report.resources.clone(),
-            drifted: report.drifted,
-            reason: report.reason.clone(),
-        };
-        let body = serde_json::to_string(&body).map_err(|error| Error::Invalid(error.into()))?;
         let before = Query::select()
             .columns(["status", "body", "since"])
             .from(schema::DRIFT)
@@ -259,6 +252,7 @@ impl DriftStore for SqlStore {
             let mut columns = Columns::of(&row);
             let (earlier, since) = (earlier(&mut columns)?, columns.optional_int()?);
             let is_as_before = earlier.as_ref().is_some_and(|earlier| earlier.status == report.status);
+            let body = body(report.after(earlier.as_ref()))?;
             let update = claimed(check)
                 .value("due", self.outside.now().add(micros_of(check.every)))
                 .value("status", report.status.as_str())
@@ -450,6 +444,13 @@ fn schedule(columns: &mut Columns<'_>) -> Result<DriftSchedule, Fault> {
         author: Author { user_id: columns.text()?, username: columns.text()? },
         created: columns.time()?,
     })
+}
+
+/// The body of a report.
+fn body(report: DriftReport) -> Result<String, Error> {
+    let DriftReport { resources, drifted, reason, .. } = report;
+    serde_json::to_string(&Body { format: FORMAT, resources, drifted, reason })
+        .map_err(|error| Error::Invalid(error.into()))
 }
 
 /// The report of a row: `status` and `body`.
