@@ -31,7 +31,7 @@ ALLOWED = {
     "kiln-view": {"kiln-value", "kiln-template", "kiln-resource", "kiln-plan", "kiln-plan-document", "kiln-store",
                   "kiln-stack"},
     "kiln-take-over": {"kiln-value", "kiln-template", "kiln-resource", "kiln-plan", "kiln-store", "kiln-stack", "kiln-view",
-                       "kiln-cloud"},
+                       "kiln-cloud", "kiln-identity", "kiln-credentials"},
     "kiln-engine": {"kiln-trace", "kiln-value", "kiln-template", "kiln-resource", "kiln-plan", "kiln-plan-document",
                     "kiln-store", "kiln-stack"},
     "kiln-identity": {"kiln-value", "kiln-yaml", "kiln-resource", "kiln-cloud"},

@@ -8,6 +8,7 @@ one with a scaling group, a wait condition and hidden parameters. Then:
 
 - `inventory` says that nothing is in the way, and which plans would change something,
 - `import` writes all of them beside Heat's tables, while Heat runs; a second one finds nothing new,
+- `compare --live` says that their trusts, users and keys work for Kiln, and that their objects are as stored,
 - `switch` gives the projects to Kiln: Heat cannot change their stacks any more; `--back` gives them back; they are switched again,
 - Heat is stopped and Kiln started with `heat.conf` at the same addresses: all stacks, resources and events have their IDs,
   the alarm URL that Heat has made scales the group, the URL of the wait handle takes a signal,
@@ -344,6 +345,12 @@ def main():
         kiln.take_over('import')
         again = kiln.take_over('import', '-f', 'value', '-c', 'Result').split()
         check('a second import finds nothing new', set(again) == {'unchanged'}, again)
+        compared = json.loads(kiln.take_over('compare', '--live', '-f', 'json'))
+        for one in compared:
+            print(f'  live {one["Stack Name"]}: {"; ".join(one["Live"])}', flush=True)
+        told = [said for one in compared for said in one['Live'][1:]]
+        check('the cloud gives Kiln what it gives Heat', not any(said.startswith('blocks') for said in told), told)
+        check('objects are as Heat has left them', not told, told)
         check('Heat sees what it saw', before == {name: side.tree() for name, side in sides.items()})
         kiln.take_over('switch', *projects)
         code, said = database("UPDATE stack SET status_reason = 'x'")

@@ -6,10 +6,14 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use hmac::{Hmac, Mac as _};
 use http::Method;
 use http::header::{AUTHORIZATION, HOST};
 use http::request::Parts;
-use kiln_value::{Map, Value, value};
+use kiln_value::url::quote;
+use kiln_value::{Map, Secret, Value, value};
 use percent_encoding::percent_decode_str;
 use sha2::{Digest, Sha256};
 
@@ -107,6 +111,27 @@ impl SignedRequest {
             headers: headers.collect(),
             body_hash,
         })
+    }
+
+    /// A request that does nothing, signed with a key: whether Keystone knows the key.
+    pub fn of_key(access: &str, secret: &Secret<String>) -> Self {
+        let (host, verb, path) = ("kiln", "POST", "/");
+        let params = [("AWSAccessKeyId", access), ("SignatureMethod", "HmacSHA256"), ("SignatureVersion", "2")];
+        let query: Vec<String> = params.iter().map(|(name, value)| format!("{name}={}", quote(value, ""))).collect();
+        let text = [verb, host, path, &query.join("&")].join("\n");
+        // HMAC accepts keys of every length.
+        let mac = Hmac::<Sha256>::new_from_slice(secret.expose().as_bytes());
+        let mac = mac.map(|mac| STANDARD.encode(mac.chain_update(text).finalize().into_bytes()));
+        Self {
+            access: access.to_owned(),
+            signature: mac.unwrap_or_default(),
+            host: host.to_owned(),
+            verb: verb.to_owned(),
+            path: path.to_owned(),
+            params: params.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
+            headers: BTreeMap::new(),
+            body_hash: String::new(),
+        }
     }
 
     /// Whether the signature covers the query of the URL, if there is one. With version 4, Keystone takes the parameters

@@ -26,6 +26,7 @@ pub mod reload;
 pub mod report;
 pub mod resource_types;
 pub mod runtime;
+pub mod service_cloud;
 pub mod shown_options;
 pub mod shutdown;
 pub mod signatures;

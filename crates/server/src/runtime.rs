@@ -7,17 +7,17 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context as _, Result, anyhow, bail};
+use anyhow::{Context as _, Result, bail};
 use kiln_api::{Api, Reporter};
 use kiln_cfn::Cfn;
-use kiln_cloud::{Connector, Credentials, Named, Scope};
+use kiln_cloud::{Connector, Credentials};
 use kiln_config::option::ConfigOption;
 use kiln_config::options::{clouds, kiln, server, stacks, webhooks};
 use kiln_config::{Account, Config, heats_own, hostname};
-use kiln_credentials::{Signalling, StoredClouds};
+use kiln_credentials::StoredClouds;
 use kiln_dashboard::Dashboard;
 use kiln_engine::{Engine, LifecyclePlugin, MessageBus, WebhookSender};
-use kiln_identity::{Deferred, Identity, Keystone, KeystoneOptions, Local};
+use kiln_identity::{Identity, Local};
 use kiln_plan::ResourceTypes;
 use kiln_plugin::Plugins;
 use kiln_service::{DriftLimits, DriftWatch, Limits, QuotaChanges, Service, SharedCredentials, Webhooks};
@@ -44,6 +44,7 @@ use crate::plugins;
 use crate::policy_files::PolicyFiles;
 use crate::preflight::PlanChecks;
 use crate::resource_types;
+use crate::service_cloud::{ServiceCloud, credentials, signalling};
 use crate::shutdown::{self, Stop};
 use crate::signatures;
 use crate::topology_types;
@@ -123,40 +124,13 @@ impl Runtime {
         let store: Arc<dyn Store> = Arc::clone(&database) as Arc<dyn Store>;
         let policy_files = PolicyFiles::of(config)?;
         let policy = Arc::new(policy_files.read()?);
-        let service = config.account("keystone_authtoken")?;
         let catalog = resource_types::of_service(config, plugins::of_config(config).await?)?;
-        let connector = clients::connector(config, &service)?.with_finders(catalog.types.finders());
-        let service_credentials = credentials(&service, "keystone_authtoken", true)?;
-        let trustee = match config.account("trustee")? {
-            // Without a trustee section, the service user is also the trustee.
-            account if !account.has_user() => credentials(&service, "keystone_authtoken", false)?,
-            account => credentials(&account, "trustee", false)?,
-        };
-        let public =
-            config.text(&clouds::WWW_AUTHENTICATE_URI).or_else(|| service.auth_url.clone()).unwrap_or_default();
-        let mut options = KeystoneOptions::new(public, now);
-        // Negative: validate the token of every request, so that a revoked token is rejected immediately.
-        let remember = config.number::<i64>(&clouds::TOKEN_CACHE_TIME)?;
-        options.remember = Duration::from_secs(u64::try_from(remember).unwrap_or_default());
-        options.deferred = match config.choice(&stacks::DEFERRED_AUTH_METHOD)?.as_deref() {
-            Some("password") => Deferred::Password,
-            _ => Deferred::Trusts,
-        };
-        options.delegated_roles = config.list(&stacks::TRUSTS_DELEGATED_ROLES);
-        options.service_roles = config.list(&clouds::SERVICE_TOKEN_ROLES);
-        options.service_roles_required = config.flag(&clouds::SERVICE_TOKEN_ROLES_REQUIRED)?;
-        let own = OwnUser {
-            url: service.auth_url.clone().unwrap_or_default(),
-            name: service.username.clone().or_else(|| service.user_id.clone()).unwrap_or_default(),
-            session: connector.session(service_credentials.clone()),
-        };
-        let signatures = signatures::sessions(config, own.session.clone())?;
-        let keystone = Keystone::new(connector.clone(), service_credentials, trustee, Arc::clone(&policy), options);
-        let identity: Arc<dyn Identity> = Arc::new(keystone.with_signatures(signatures));
+        let ServiceCloud { connector, own, identity, signalling } =
+            ServiceCloud::of_config(config, &catalog, Arc::clone(&policy))?;
         let dashboard =
             if config.flag(&kiln::DASHBOARD)? { Some((connector.clone(), database_options.key.clone())) } else { None };
         let clouds = StoredClouds::new(Arc::clone(&store), connector, Arc::clone(&identity));
-        let clouds = Arc::new(clouds.with_signalling(signalling(config, &service)?));
+        let clouds = Arc::new(clouds.with_signalling(signalling));
         let clock = clock(&*store).await?;
         let backends = backends(requests, Arc::clone(&clock), catalog, clouds);
         let engine = engine_options(config)?;
@@ -458,61 +432,6 @@ fn backends(
 /// The system time.
 pub fn now() -> jiff::Timestamp {
     SystemClock.now()
-}
-
-/// The credentials of a configured user; `section` is named in errors. `scoped`: to its project.
-pub fn credentials(account: &Account, section: &str, scoped: bool) -> Result<Credentials> {
-    let missing = |option: &str| anyhow!("[{section}] {option} is not set: Kiln needs a Keystone user");
-    let of = |id: &Option<String>, name: &Option<String>, domain: &Named| match (id, name) {
-        (Some(id), _) => Some(Named::id(id.clone())),
-        (None, Some(name)) => Some(Named::Name { name: name.clone(), domain: Some(Box::new(domain.clone())) }),
-        (None, None) => None,
-    };
-    let user = of(&account.user_id, &account.username, &account.user_domain);
-    let project = of(&account.project_id, &account.project, &account.project_domain);
-    Ok(Credentials::Password {
-        user: user.ok_or_else(|| missing("username"))?,
-        password: account.password.clone().ok_or_else(|| missing("password"))?,
-        scope: match project.filter(|_| scoped) {
-            Some(project) => Scope::Project(project),
-            None if scoped => return Err(missing("project_name")),
-            None => Scope::Unscoped,
-        },
-    })
-}
-
-/// The domain of stack users, and the addresses for signals.
-pub fn signalling(config: &Config, service: &Account) -> Result<Signalling> {
-    let domain = match (config.text(&stacks::STACK_USER_DOMAIN_ID), config.text(&stacks::STACK_USER_DOMAIN_NAME)) {
-        (Some(id), _) => Some(Named::id(id)),
-        (None, Some(name)) => Some(Named::Name { name, domain: None }),
-        (None, None) => None,
-    };
-    let (admin, password) =
-        (config.text(&stacks::STACK_DOMAIN_ADMIN), config.secret(&stacks::STACK_DOMAIN_ADMIN_PASSWORD));
-    let domain_admin = match (domain, admin, password) {
-        (Some(domain), Some(name), Some(password)) => Some(Credentials::Password {
-            user: Named::Name { name, domain: Some(Box::new(domain.clone())) },
-            password,
-            scope: Scope::Domain(domain),
-        }),
-        (None, _, _) => None,
-        (Some(_), admin, _) => {
-            let missing = if admin.is_none() { "stack_domain_admin" } else { "stack_domain_admin_password" };
-            bail!("[DEFAULT] {missing} is not set, but the domain of stack users is");
-        }
-    };
-    let public = config.text(&clouds::WWW_AUTHENTICATE_URI).or_else(|| service.auth_url.clone());
-    Ok(Signalling {
-        domain_admin,
-        role: config.text(&stacks::HEAT_STACK_USER_ROLE).unwrap_or_default(),
-        // Heat's option has the path of one of the two kinds of signals.
-        cfn: config.text(&stacks::HEAT_WAITCONDITION_SERVER_URL).map(|url| url.replace("/waitcondition", "")),
-        metadata: config.text(&stacks::HEAT_METADATA_SERVER_URL),
-        heat: config.text(&clouds::HEAT_URL).map(|url| url.replace("/%(tenant_id)s", "")),
-        keystone: public.map(|url| if url.contains("/v3") { url } else { format!("{}/v3", url.trim_end_matches('/')) }),
-        region: config.text(&stacks::REGION_NAME_FOR_SERVICES).or_else(|| service.region.clone()),
-    })
 }
 
 /// What sends events to webhooks; `None`: projects have none.

@@ -6,7 +6,7 @@ use kiln_config::Config;
 use kiln_config::options::clouds;
 
 use crate::clients;
-use crate::runtime::credentials;
+use crate::service_cloud::credentials;
 
 /// The section.
 const SECTION: &str = "ec2authtoken";

@@ -6,13 +6,15 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use kiln_cloud::Credentials;
 use kiln_config::Config;
-use kiln_config::options::{server, stacks};
+use kiln_config::options::{self, server, stacks};
+use kiln_plan::ResourceTypes;
 use kiln_store::Options;
-use kiln_take_over::{Converter, HeatDatabase, HeatKey};
+use kiln_take_over::{CloudCheck, Converter, HeatDatabase, HeatKey};
 use kiln_value::Secret;
 
 use crate::database::{self, PUBLIC_KEY};
-use crate::runtime::credentials;
+use crate::policy_files::PolicyFiles;
+use crate::service_cloud::{ServiceCloud, credentials};
 use crate::{plugins, resource_types};
 
 /// Connections to the database of Heat.
@@ -77,6 +79,14 @@ impl Heat {
         let (database, converter) = self.for_reading(kiln).await?;
         Ok((database, Converter { trustee: own, events, ..converter }))
     }
+}
+
+/// What asks the cloud of a Kiln about the stacks of a Heat.
+pub fn cloud_check(kiln: &Config, types: &Arc<ResourceTypes>) -> Result<CloudCheck> {
+    let policy = Arc::new(PolicyFiles::of(kiln)?.read()?);
+    let ServiceCloud { connector, identity, signalling, .. } = ServiceCloud::of_config(kiln, types, policy)?;
+    let rate = kiln.number(&options::kiln::DRIFT_RESOURCES_PER_SECOND)?;
+    Ok(CloudCheck::new(Arc::clone(types), connector, identity, signalling, rate))
 }
 
 /// The user to whom trusts delegate: that of `[trustee]`, or the service user.

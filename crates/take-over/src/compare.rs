@@ -1,4 +1,5 @@
-//! Compares what Kiln has stored of the stacks of a Heat with Heat's tables, field by field. No cloud is called.
+//! Compares what Kiln has stored of the stacks of a Heat with Heat's tables, field by field, and with the cloud
+//! on request.
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,7 +15,7 @@ use crate::import::Import;
 use crate::resource_data::heat_data;
 use crate::trees::Selection;
 use crate::way_back::WayBack;
-use crate::{Change, Finding};
+use crate::{Change, CloudCheck, CloudFindings, Finding};
 
 /// The comparison of one stack with its nested stacks.
 #[derive(Debug)]
@@ -25,17 +26,20 @@ pub struct Comparison {
     pub differences: Vec<Change>,
     /// What Heat could not store of it.
     pub findings: Vec<Finding>,
+    /// What the cloud says of it, if it was asked.
+    pub cloud: Option<CloudFindings>,
 }
 
 impl Comparison {
-    /// Whether it is as it should be: an imported stack is the same, and one of Kiln can go back.
+    /// Whether it is as it should be: an imported stack is the same, one of Kiln can go back, and the cloud knows both.
     pub fn is_right(&self) -> bool {
         let is_same = self.differences.is_empty() || self.record.state != TakeOverState::Imported;
-        is_same && !is_blocked(&self.findings)
+        let cloud = self.cloud.as_ref().map_or(&[][..], |cloud| &cloud.findings);
+        is_same && !is_blocked(&self.findings) && !is_blocked(cloud)
     }
 }
 
-/// Compares the selected stacks that are imported or belong to Kiln. `seen` gets each with the number of those behind and of all.
+/// Compares the selected stacks that are imported or belong to Kiln; with `cloud`, it is asked about each. `seen` gets each with the number of those behind and of all.
 ///
 /// # Errors
 /// Errors of the databases.
@@ -43,6 +47,7 @@ pub async fn compare(
     import: &Import<'_>,
     encrypts: bool,
     only: &Selection,
+    mut cloud: Option<&mut CloudCheck>,
     mut seen: impl FnMut(Comparison, usize, usize),
 ) -> Result<(), Error> {
     let mut records = import.store.take_overs(only.project.as_deref()).await?;
@@ -69,7 +74,11 @@ pub async fn compare(
             (None, Some(_)) => vec![change("", "it is deleted in Kiln")],
             (None, None) => Vec::new(),
         };
-        seen(Comparison { record, differences, findings: prepared.exported.findings }, index + 1, all);
+        let cloud = match (&mut cloud, prepared.kiln) {
+            (Some(check), Some(kiln)) => Some(check.check(kiln).await?),
+            _ => None,
+        };
+        seen(Comparison { record, differences, findings: prepared.exported.findings, cloud }, index + 1, all);
     }
     Ok(())
 }

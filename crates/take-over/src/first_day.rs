@@ -5,24 +5,14 @@ use std::sync::Arc;
 use kiln_plan::ResourceTypes;
 use kiln_plan::hidden::Door;
 use kiln_resource::NoCloud;
-use kiln_stack::clock::{Chance, SystemClock};
-use kiln_stack::hidden_values::{derive_below, hidden_values};
-use kiln_stack::{Backends, Caches, LoadedStack};
-use kiln_store::{Error, Options, SqlStore, Store as _, TakeOverState, TakenTree};
-use kiln_value::Secret;
+use kiln_store::{Error, TakenTree};
 use kiln_view::preview::{PlannedChange, Preview, Terms, preview};
 
 use crate::finding::below;
-
-/// The number of trees after which the store is made anew.
-const TREES: usize = 50;
+use crate::tree_in_memory::{Loaded, TreeInMemory};
 
 /// Plans stacks that are not stored anywhere else.
-pub struct FirstDay {
-    types: Arc<ResourceTypes>,
-    /// A database in memory, and how many trees it has.
-    store: Option<(SqlStore, usize)>,
-}
+pub struct FirstDay(TreeInMemory);
 
 /// What the plan of a resource would do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -36,7 +26,7 @@ pub struct Change {
 impl FirstDay {
     /// With the types of a Kiln.
     pub fn new(types: Arc<ResourceTypes>) -> Self {
-        Self { types, store: None }
+        Self(TreeInMemory::new(types))
     }
 
     /// The changes that an update of the stack with its own template and parameters would make. No cloud is asked: what only
@@ -44,25 +34,9 @@ impl FirstDay {
     ///
     /// # Errors
     /// Errors of the store in memory.
-    pub async fn changes(&mut self, mut tree: TakenTree) -> Result<Vec<Change>, Error> {
-        let store = self.store().await?;
-        tree.record.state = TakeOverState::Switched;
-        tree.events.clear();
-        store.take_tree(&tree).await?;
-        let backends = Backends {
-            store: Arc::new(store),
-            resource_types: Arc::clone(&self.types),
-            clouds: Arc::new(NoCloud),
-            clock: Arc::new(SystemClock),
-            chance: Arc::new(Chance::from_os()),
-            caches: Arc::new(Caches::default()),
-        };
-        let root = tree.record.root;
-        let view = LoadedStack::load(&backends, root).await?;
-        let mut view = view.ok_or_else(|| Error::NotFound(format!("stack {root}")))?;
+    pub async fn changes(&mut self, tree: TakenTree) -> Result<Vec<Change>, Error> {
+        let Loaded { backends, mut view, mut hidden } = self.0.load(tree, |_| Arc::new(NoCloud)).await?;
         let blueprint = Arc::clone(&view.blueprint);
-        let mut hidden = hidden_values(&backends, &view.stack).await?;
-        derive_below(&backends, &view.stack, &mut hidden).await?;
         let previewed = preview(&backends, &mut view, blueprint, Terms::default(), &mut hidden).await?;
         let mut changes = Vec::new();
         note(&previewed, "", &mut changes);
@@ -70,18 +44,6 @@ impl FirstDay {
             hidden.mask(Door::Plan, &mut change.what);
         }
         Ok(changes)
-    }
-
-    async fn store(&mut self) -> Result<SqlStore, Error> {
-        if let Some((store, trees)) = self.store.as_mut().filter(|(_, trees)| *trees < TREES) {
-            *trees += 1;
-            return Ok(store.clone());
-        }
-        let key = Secret::new("0123456789abcdef".to_owned());
-        let store = SqlStore::open(Options { max_connections: 1, ..Options::new("sqlite::memory:", key) }).await?;
-        store.migrate().await?;
-        self.store = Some((store.clone(), 1));
-        Ok(store)
     }
 }
 

@@ -1,9 +1,10 @@
 //! Takes stacks of Heat over: reads its database and converts its stacks to those of Kiln.
 //!
 //! [`HeatDatabase`] reads a tree of stacks as it is at one moment, [`Converter`] makes of it what Kiln stores, or says what
-//! stands in the way. [`Import`] stores it beside Kiln's own stacks, where it belongs to Heat until [`Switch`]. No cloud is
-//! called.
+//! stands in the way. [`Import`] stores it beside Kiln's own stacks, where it belongs to Heat until [`Switch`]. Only [`CloudCheck`]
+//! calls the cloud.
 
+mod cloud_check;
 mod compare;
 mod convert;
 mod export;
@@ -15,9 +16,11 @@ mod inventory;
 mod kiln_tree;
 mod resource_data;
 mod switch;
+mod tree_in_memory;
 mod trees;
 mod way_back;
 
+pub use cloud_check::{CloudCheck, CloudFindings};
 pub use compare::{Comparison, compare};
 pub use convert::{Converted, Converter};
 pub use export::{Exported, Exporter};

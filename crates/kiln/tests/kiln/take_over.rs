@@ -9,10 +9,13 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
-use kiln_testcloud::Testcloud;
+use kiln_resource::Method;
+use kiln_testcloud::{Action, Fault, Service, Testcloud};
+use kiln_value::value;
 use sea_orm::{ConnectionTrait as _, Database, DatabaseConnection, DbBackend, Statement};
 use serde_json::{Map, Value};
 
+use crate::cloud_user::CloudUser;
 use crate::databases::{servers, with_url};
 use crate::full::health;
 use crate::run::{Folder, Ran};
@@ -397,7 +400,7 @@ async fn a_wrong_key_is_named_and_nothing_is_imported() {
 async fn the_commands_of_the_manual_work() {
     let page = include_str!("../../../../docs/moving-from-heat.md");
     let commands: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("    kiln ")).collect();
-    assert_eq!(commands.len(), 7, "{commands:?}");
+    assert_eq!(commands.len(), 8, "{commands:?}");
     let cloud = Testcloud::builder().start().await.unwrap();
     let heat = Heat::load("manual", "convergence", &cloud, sqlite).await;
     for command in commands {
@@ -406,7 +409,13 @@ async fn the_commands_of_the_manual_work() {
             "kiln.conf" => &heat.kiln_conf,
             word => word,
         });
-        heat.folder.run(&words.collect::<Vec<_>>()).ok();
+        let ran = heat.folder.run(&words.collect::<Vec<_>>());
+        if command.contains("--live") {
+            // No cloud has the trusts of this database.
+            assert!(ran.code == 1 && ran.out.contains("Kiln gets no token with its"), "{ran:?}");
+        } else {
+            ran.ok();
+        }
     }
 }
 
@@ -582,6 +591,90 @@ async fn stacks_that_kiln_has_changed_are_written_for_heat_on_servers() {
         };
         server.with_database(test).await;
     }
+}
+
+const LIVE: &str = "
+heat_template_version: 2018-08-31
+resources:
+  net: {type: OS::Neutron::Net, properties: {name: live-net}}
+  members:
+    type: OS::Heat::ResourceGroup
+    properties: {count: 1, resource_def: {type: OS::Neutron::Net, properties: {name: live-member}}}
+  group:
+    type: OS::Heat::AutoScalingGroup
+    properties: {min_size: 1, max_size: 2, resource: {type: OS::Heat::RandomString}}
+  out:
+    type: OS::Heat::ScalingPolicy
+    properties: {adjustment_type: change_in_capacity, auto_scaling_group_id: {get_resource: group}, scaling_adjustment: 1}
+outputs:
+  alarm: {value: {get_attr: [out, alarm_url]}}
+";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_cloud_says_before_a_switch_what_would_not_work() {
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let heat = Heat::load("live", "convergence-encrypted", &cloud, sqlite).await;
+    let domain = "[DEFAULT]\nstack_user_domain_name = heat\nstack_domain_admin = heat_domain_admin\n\
+                  stack_domain_admin_password = password\nheat_waitcondition_server_url = http://127.0.0.1:8000/v1/waitcondition\n";
+    let text = std::fs::read_to_string(&heat.kiln_conf).unwrap();
+    std::fs::write(&heat.kiln_conf, text.replacen("[DEFAULT]\n", domain, 1)).unwrap();
+    // Kiln makes a stack with credentials and users that this cloud knows, and Heat gets it.
+    let project = heat.move_to_demo(&cloud).await;
+    heat.take_over("switch", &["--project", &project]).ok();
+    let service = Running::start(heat.folder.kiln(&["serve", "--config-file", &heat.kiln_conf]));
+    let template = heat.folder.write("live.yaml", LIVE).display().to_string();
+    heat.client(&cloud, &service.url(), &["stack", "create", "live", "-t", &template, "--wait"]).ok();
+    assert_eq!(service.stop().0, 0);
+    heat.take_over("switch", &["--project", &project, "--back"]).ok();
+    heat.import(&[]);
+
+    let live = |stack: &str| -> (i32, String) {
+        let compared = heat.take_over("compare", &["--live", "-f", "json", "--stack", stack]);
+        let rows: Value = serde_json::from_str(&compared.out).unwrap_or_else(|_| panic!("{compared:?}"));
+        assert_eq!(rows[0]["Differences"], serde_json::json!([]), "{compared:?}");
+        (compared.code, serde_json::from_value::<Vec<String>>(rows[0]["Live"].clone()).unwrap().join("\n"))
+    };
+    cloud.journal().clear();
+    assert_eq!(live("live"), (0, "2 objects read, 2 users and keys work".to_owned()));
+    assert_eq!(cloud.journal().writes(), ["POST identity /ec2tokens"]);
+    // The cloud knows nothing of the trusts of Heat's own stacks.
+    let (code, told) = live("web");
+    assert!(code == 1 && told.contains("blocks: Kiln gets no token with its credentials: "), "{told}");
+
+    let (demo, admin) =
+        (CloudUser::of(&cloud, cloud.users().demo).await, CloudUser::of(&cloud, cloud.users().admin).await);
+    let id =
+        async |user: &CloudUser, service: &str, path: &str, key: &str, is_it: &dyn Fn(&kiln_value::Value) -> bool| {
+            let all = user.call(service, Method::Get, path, None).await;
+            let one = all.get(key).and_then(kiln_value::Value::as_list).unwrap().iter().find(|one| is_it(one));
+            one.and_then(|one| one.str_at("id")).unwrap().to_owned()
+        };
+    let named = |name: &'static str| move |one: &kiln_value::Value| one.str_at("name").unwrap().starts_with(name);
+    let net = id(&demo, "network", "/v2.0/networks", "networks", &named("live-net")).await;
+    let member = id(&demo, "network", "/v2.0/networks", "networks", &named("live-member")).await;
+    let renamed = value!({ "network": { "name": "other" } });
+    demo.call("network", Method::Put, &format!("/v2.0/networks/{net}"), Some(renamed)).await;
+    demo.call("network", Method::Delete, &format!("/v2.0/networks/{member}"), None).await;
+    let (code, told) = live("live");
+    assert_eq!(code, 0, "{told}");
+    for what in ["net: others have changed its object: name", "members/0: its object does not exist in the cloud"] {
+        assert!(told.contains(&format!("notice: {what}")), "{told}");
+    }
+
+    let user = id(&admin, "identity", "/v3/users", "users", &named("live-")).await;
+    admin.call("identity", Method::Delete, &format!("/v3/users/{user}"), None).await;
+    let (code, told) = live("live");
+    assert_eq!((code, told.matches("blocks: out: K").count()), (1, 2), "{told}");
+    assert!(told.contains("out: Keystone refuses its EC2 key, so its signals would be refused"), "{told}");
+    let trust = id(&admin, "identity", "/v3/OS-TRUST/trusts", "trusts", &|_| true).await;
+    admin.call("identity", Method::Delete, &format!("/v3/OS-TRUST/trusts/{trust}"), None).await;
+    let (code, told) = live("live");
+    assert!(code == 1 && told.contains("blocks: Kiln gets no token with its credentials: "), "{told}");
+
+    // A Keystone that does not answer is no missing user.
+    cloud.faults().add(Fault::new(Service::Identity, "POST", "/auth/tokens", Action::Status(503)));
+    let (code, told) = live("live");
+    assert!(code == 1 && told.contains("Kiln gets no token") && told.contains("503"), "{told}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -20,7 +20,7 @@ use tokio::time::Instant;
 use url::{Host, Url};
 
 use super::{Grade, PATIENCE, Report, certificates, clock, root, shown};
-use crate::{clients, resource_types, runtime};
+use crate::{clients, resource_types, runtime, service_cloud};
 
 /// A call of a service that takes longer is slow.
 const SLOW_CALL: Duration = Duration::from_secs(1);
@@ -45,7 +45,8 @@ pub(super) async fn check(config: &Config, report: &mut Report) {
     }
     let mut addresses = BTreeSet::from([keystone]);
     let own =
-        user("service user", runtime::credentials(&service, "keystone_authtoken", true), &connector, report).await;
+        user("service user", service_cloud::credentials(&service, "keystone_authtoken", true), &connector, report)
+            .await;
     trustee(config, &service, &connector, report).await;
     let signalling = domain(config, &service, &connector, report).await;
     if let Some(Signalling { domain_admin: Some(admin), role: name, .. }) = &signalling {
@@ -53,7 +54,7 @@ pub(super) async fn check(config: &Config, report: &mut Report) {
         let hint = format!("openstack role create {name}, or correct [DEFAULT] heat_stack_user_role");
         role("role of stack users", name, missing, &hint, &connector.session(admin.clone()), report).await;
     }
-    if let Ok(credentials) = runtime::credentials(&service, "keystone_authtoken", true) {
+    if let Ok(credentials) = service_cloud::credentials(&service, "keystone_authtoken", true) {
         let session = connector.session(credentials);
         for name in config.list(&stacks::TRUSTS_DELEGATED_ROLES) {
             let hint = format!("openstack role create {name}, or correct [DEFAULT] trusts_delegated_roles");
@@ -139,7 +140,7 @@ async fn user(
 async fn trustee(config: &Config, service: &Account, connector: &Connector, report: &mut Report) {
     match config.account("trustee") {
         Ok(account) if account.has_user() => {
-            user("trustee", runtime::credentials(&account, "trustee", false), connector, report).await;
+            user("trustee", service_cloud::credentials(&account, "trustee", false), connector, report).await;
         }
         Ok(_) => {
             let name = service.username.as_deref().unwrap_or_default();
@@ -152,7 +153,7 @@ async fn trustee(config: &Config, service: &Account, connector: &Connector, repo
 /// How servers report, without a domain whose administrator gets no token.
 async fn domain(config: &Config, service: &Account, connector: &Connector, report: &mut Report) -> Option<Signalling> {
     const CHECK: &str = "domain of stack users";
-    let mut signalling = match runtime::signalling(config, service) {
+    let mut signalling = match service_cloud::signalling(config, service) {
         Ok(signalling) => signalling,
         Err(error) => {
             report.add(CHECK, Grade::Failed, Chain(&*error).to_string(), "see [DEFAULT] stack_user_domain_id");

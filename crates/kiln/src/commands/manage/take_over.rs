@@ -7,11 +7,11 @@ use clap::Args;
 use kiln_config::{Config, ConfigArgs};
 use kiln_console::output::{Cell, Format, List, OutputArgs, json_text, print};
 use kiln_server::database;
-use kiln_server::take_over::Heat;
+use kiln_server::take_over::{Heat, cloud_check};
 use kiln_store::{HeatFence, SqlStore, Store as _};
 use kiln_take_over::{
-    Comparison, Converter, Finding, HeatDatabase, Import, Imported, Inventory, Outcome, Returned, Selection, Switch,
-    Switched, compare, inventory, reasons,
+    CloudFindings, Comparison, Converter, Finding, HeatDatabase, Import, Imported, Inventory, Outcome, Returned,
+    Selection, Switch, Switched, compare, inventory, reasons,
 };
 use kiln_value::{Map, Value, value};
 
@@ -373,11 +373,16 @@ async fn give_back(switch: &Switch<'_>, project: &str) -> Done {
 #[command(after_help = "\
 Converts the rows of Heat again and compares every field with Kiln's tables: of an imported stack nothing may \
 differ, of a stack that belongs to Kiln it is what Kiln has changed since. For each stack it also says whether Heat \
-could store it as it is now, which 'switch --back' needs. No cloud is called, and nothing is written. Exits with 1 if \
-an imported stack differs, or a stack cannot go back.
+could store it as it is now, which 'switch --back' needs. Nothing is written. Exits with 1 if an imported stack \
+differs, a stack cannot go back, or the cloud refuses Kiln.
+
+With --live, it also asks the cloud: whether the credentials of each stack work for Kiln, whether its objects are there \
+and as stored, and whether Keystone knows the users and keys that send its signals. Nothing is changed in the cloud, \
+and no signal is sent. It reads [kiln] drift_resources_per_second resources in a second.
 
 Examples:
   kiln manage take-over compare --heat-config heat.conf --config-file kiln.conf
+  kiln manage take-over compare --heat-config heat.conf --config-file kiln.conf --stack web --live
   kiln manage take-over verify-back --heat-config heat.conf --config-file kiln.conf -f json")]
 pub(crate) struct CompareArgs {
     #[command(flatten)]
@@ -387,6 +392,9 @@ pub(crate) struct CompareArgs {
     /// Compare at most this many of the newest events of each stack with its nested stacks, as the import did; 0: all
     #[arg(long, value_name = "NUMBER", default_value_t = 1000)]
     events: usize,
+    /// Ask the cloud about the credentials, objects and signals of each stack
+    #[arg(long)]
+    live: bool,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -397,12 +405,17 @@ impl CompareArgs {
         let import = both.import(true);
         let mut rows: Vec<Comparison> = Vec::new();
         let only = self.heat.selection();
-        let run = compare(&import, both.encrypts, &only, |comparison, done, all| {
+        let mut cloud = match self.live {
+            true => Some(cloud_check(&Config::load(&self.config)?, &both.converter.types)?),
+            false => None,
+        };
+        let run = compare(&import, both.encrypts, &only, cloud.as_mut(), |comparison, done, all| {
             progress(done, all);
             rows.push(comparison);
         });
         failing(Box::pin(run).await)?;
-        let columns = ["ID", "Stack Name", "Project", "State", "Differences", "Can Go Back"];
+        let mut columns = vec!["ID", "Stack Name", "Project", "State", "Differences", "Can Go Back"];
+        columns.extend(self.live.then_some("Live"));
         let row = |one: &Comparison| -> Vec<Cell> {
             let differences = one.differences.iter().map(|change| match change.place.as_str() {
                 "" => change.what.clone(),
@@ -410,22 +423,36 @@ impl CompareArgs {
             });
             let reasons = reasons(&one.findings);
             let can = if reasons.is_empty() { "yes".to_owned() } else { format!("no: {reasons}") };
-            vec![
+            let mut row: Vec<Cell> = vec![
                 one.record.root.to_string().into(),
                 one.record.name.as_str().into(),
                 one.record.project.as_str().into(),
                 one.record.state.as_str().into(),
                 Value::from(differences.map(Value::from).collect::<Vec<Value>>()).into(),
                 can.as_str().into(),
-            ]
+            ];
+            row.extend(self.live.then(|| Cell::from(live(one.cloud.as_ref()))));
+            row
         };
-        let columns = columns.map(str::to_owned).to_vec();
+        let columns = columns.into_iter().map(str::to_owned).collect();
         self.output.list(List { columns, rows: rows.iter().map(row).collect() }, Format::Table)?;
         match rows.iter().filter(|one| !one.is_right()).count() {
             0 => Ok(()),
+            wrong if self.live => {
+                let what =
+                    format!("{wrong} of {} stacks differ, cannot go back, or are refused by the cloud", rows.len());
+                Err(Failure::new(what))
+            }
             wrong => Err(Failure::new(format!("{wrong} of {} stacks differ or cannot go back", rows.len()))),
         }
     }
+}
+
+/// What was asked of the cloud, and what it says.
+fn live(cloud: Option<&CloudFindings>) -> Value {
+    let Some(CloudFindings { findings, read, users }) = cloud else { return Value::Null };
+    let asked = format!("{read} objects read, {users} users and keys work");
+    std::iter::once(asked).chain(findings.iter().map(|finding| format!("{}: {finding}", finding.grade))).collect()
 }
 
 /// Show which stacks of Heat are imported, and which belong to Kiln
