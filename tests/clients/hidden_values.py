@@ -125,7 +125,7 @@ def everywhere(kiln, probe):
     moves = [{'from': 'hiding/server', 'to': 'hiding/front'}]
     probe.ask('POST', '/refactors?dry_run=true', {'stacks': [renamed], 'moves': moves}, 200)
     probe.ask('POST', '/refactors', {'stacks': [renamed], 'moves': moves}, 409)
-    probe.ask('PUT', '/drift_schedules', {'stack': 'hiding', 'every': 3600}, 200)
+    probe.ask('PUT', '/drift_schedules', {'stack': 'hiding', 'every': 3600, 'repair': True}, 200)
     watched = until(lambda: probe.ask('GET', '/drift')[0]['drift'], lambda found: found and found[0]['status'])
     check('compared', watched and watched[0]['status'], watched)
     guard = {'stack': 'hiding', 'protect': ['delete'], 'resources': '*', 'until': '2099-01-01T00:00:00Z'}

@@ -31,10 +31,12 @@ impl Client {
         self.pages("/drift", "drift", query, filter.limit, filter.marker.clone()).await
     }
 
-    /// Sets how often a stack, or the stacks of the project, are compared; 0 seconds: never.
-    pub async fn set_drift_schedule(&self, stack: Option<&str>, seconds: u64) -> Result<Value, Error> {
+    /// Sets how often a stack, or the stacks of the project, are compared; 0 seconds: never. With `repair`, what has drifted is
+    /// repaired where that has a low risk.
+    pub async fn set_drift_schedule(&self, stack: Option<&str>, seconds: u64, repair: bool) -> Result<Value, Error> {
         let seconds = i64::try_from(seconds).unwrap_or(i64::MAX);
         let mut body = Map::from([("every".to_owned(), seconds.into())]);
+        body.extend(repair.then(|| ("repair".to_owned(), true.into())));
         body.extend(stack.map(|stack| ("stack".to_owned(), stack.into())));
         unwrap(self.call(Method::PUT, SCHEDULES, &vec![], Some(&body.into())).await?, "drift_schedule")
     }

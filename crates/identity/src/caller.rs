@@ -44,6 +44,27 @@ pub struct Caller {
 }
 
 impl Caller {
+    /// A user of a project without a token and without roles: for what an engine does because somebody has asked for it before.
+    pub fn without_token(user_id: String, username: String, project_id: String) -> Self {
+        Self {
+            user_id,
+            username,
+            user_domain_id: String::new(),
+            project_id,
+            project_name: String::new(),
+            project_domain_id: String::new(),
+            roles: Vec::new(),
+            is_admin: false,
+            is_admin_project: false,
+            is_system: false,
+            catalog: None,
+            by_trust: false,
+            trust_end: None,
+            token: None,
+            login: None,
+        }
+    }
+
     /// The caller attributes that the left side of a policy rule may use (`oslo_context`'s `to_policy_values`).
     ///
     /// `None`: unknown attribute, which matches nothing.

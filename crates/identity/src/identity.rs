@@ -68,6 +68,12 @@ pub trait Identity: Send + Sync {
         credentials: Option<&Secret<String>>,
     ) -> Result<(), DelegateError>;
 
+    /// The ID of the user for whom stored credentials act; `None`: they do not say.
+    fn user_of(&self, credentials: &Secret<String>) -> Option<String> {
+        let _ = credentials;
+        None
+    }
+
     /// Whether these credentials act for the caller; `None` if unknown.
     fn acts_for(&self, caller: &Caller, credentials: &Secret<String>) -> Option<bool>;
 

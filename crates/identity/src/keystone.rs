@@ -333,6 +333,10 @@ impl Identity for Keystone {
         self.trusts().delete(plan, credentials).await
     }
 
+    fn user_of(&self, credentials: &Secret<String>) -> Option<String> {
+        trust::trustor(credentials)
+    }
+
     fn acts_for(&self, caller: &Caller, credentials: &Secret<String>) -> Option<bool> {
         let is_own = trust::trustor(credentials)? == caller.user_id;
         // A user who gives another password has changed it.

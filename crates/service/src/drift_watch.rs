@@ -15,6 +15,7 @@ use kiln_store::drift::{
 use kiln_store::{Author, Stack, StackId};
 use kiln_view::stack_drift::{Drift, StackDrift};
 
+use crate::drift_repair::Wanted;
 use crate::{Door, Error, Guarded, Service};
 
 /// Stacks that an engine compares at the same time.
@@ -53,7 +54,8 @@ pub struct DriftWatch {
 }
 
 impl DriftWatch {
-    /// Sets how often a root stack, or the stacks of the caller's project, are compared. `None`: never.
+    /// Sets how often a root stack, or the stacks of the caller's project, are compared. `None`: never. With `repair`, what has
+    /// drifted is repaired where that has a low risk.
     ///
     /// # Errors
     /// [`Error::Value`]: the period is too short or too long; and errors of the store.
@@ -62,6 +64,7 @@ impl DriftWatch {
         caller: &Caller,
         stack: Option<&Stack>,
         every: Option<Duration>,
+        repair: bool,
     ) -> Result<DriftSchedule, Error> {
         let shortest = self.limits.shortest;
         if every.is_some_and(|every| every < shortest || every > LONGEST_PERIOD) {
@@ -71,17 +74,21 @@ impl DriftWatch {
                 LONGEST_PERIOD.as_secs()
             )));
         }
+        if repair && every.is_none() {
+            return Err(Error::Value("What is not compared cannot be repaired.".to_owned()));
+        }
         let schedule = DriftSchedule {
             project: stack.map_or_else(|| caller.project_id.clone(), |stack| stack.project.clone()),
             stack: stack.map(|stack| stack.root),
             every,
+            repair,
             author: Author { user_id: caller.user_id.clone(), username: caller.username.clone() },
             created: self.service.backends.clock.now(),
         };
         self.store.schedule_drift(&schedule).await?;
         let stack = schedule.stack.as_ref().map(StackId::to_string);
         let (project, seconds) = (&schedule.project, every.map_or(0, |every| every.as_secs()));
-        tracing::info!(project, stack, seconds, user = caller.user_id, "schedule of drift set");
+        tracing::info!(project, stack, seconds, repair, user = caller.user_id, "schedule of drift set");
         Ok(schedule)
     }
 
@@ -141,7 +148,7 @@ impl DriftWatch {
         loop {
             let mark = backends.chance.uuid();
             let Some(check) = self.store.claim_drift_check(mark, TTL, self.limits.usual).await? else { return Ok(()) };
-            let resources = self.check(&check).await?;
+            let resources = Box::pin(self.check(&check)).await?;
             let rate = self.limits.resources_per_second.max(1);
             backends
                 .clock
@@ -166,13 +173,22 @@ impl DriftWatch {
             Either::Left((compared, _)) => compared,
             Either::Right(_) => Err(Error::Value(format!("it took more than {} s", LONGEST.as_secs()))),
         };
-        let (report, resources) = match compared {
-            Ok(compared) => (report(&compared), u32::try_from(compared.extent().resources).unwrap_or(u32::MAX)),
+        let mut wanted = Wanted::default();
+        let (mut report, resources) = match compared {
+            Ok(compared) => {
+                if check.repair && stack.state.status == Status::Complete {
+                    let drifted = compared.drifted();
+                    let drifted = drifted.iter().map(|(path, one)| (path.clone(), &one.drift));
+                    wanted = Wanted::of(drifted, &check.repairs, began);
+                }
+                (report(&compared), u32::try_from(compared.extent().resources).unwrap_or(u32::MAX))
+            }
             Err(error) => {
                 // The text is about the database, which is for the operator.
                 tracing::warn!(stack = %stack.id, project = stack.project, %error, "failed to compare a stack with its objects");
                 let reason = Some("the stack could not be compared; the log of the engine says why".to_owned());
-                (DriftReport { status: DriftStatus::NotChecked, resources: Vec::new(), drifted: 0, reason }, 1)
+                let (resources, repairs) = (Vec::new(), Vec::new());
+                (DriftReport { status: DriftStatus::NotChecked, resources, drifted: 0, reason, repairs }, 1)
             }
         };
         // What was compared may have changed meanwhile.
@@ -181,7 +197,14 @@ impl DriftWatch {
             self.store.postpone_drift_check(check, LATER).await?;
             return Ok(resources);
         }
-        self.end(check, &stack, &report, began).await?;
+        // What is begun is written first: after a kill a repair is missing, and never one too many.
+        report.repairs = wanted.recorded(&check.repairs, began);
+        report.reason = report.reason.or_else(|| wanted.stopped());
+        if self.end(check, &stack, &report, began).await?
+            && let Err(error) = self.repair(&stack, &wanted).await
+        {
+            tracing::warn!(stack = %stack.id, project = stack.project, %error, "failed to repair drift");
+        }
         Ok(resources)
     }
 
@@ -191,9 +214,10 @@ impl DriftWatch {
         stack: &Stack,
         report: &DriftReport,
         began: Timestamp,
-    ) -> Result<(), Error> {
+    ) -> Result<bool, Error> {
         let status = report.status.as_str();
-        if self.store.end_drift_check(check, stack, report, began).await? {
+        let ended = self.store.end_drift_check(check, stack, report, began).await?;
+        if ended {
             tracing::trace!(target: "kiln::metric", metric = "drift_checks", status);
             let (id, name, project) = (stack.id.to_string(), &stack.name, &stack.project);
             tracing::debug!(
@@ -205,7 +229,7 @@ impl DriftWatch {
                 "stack compared with its objects"
             );
         }
-        Ok(())
+        Ok(ended)
     }
 
     async fn compared(&self, stack: &Stack) -> Result<StackDrift, Error> {
@@ -242,5 +266,6 @@ fn report(compared: &StackDrift) -> DriftReport {
         resources: drifted.iter().take(DriftReport::LISTED).map(resource).collect(),
         drifted: drifted.len() as u64,
         reason: reason.map(str::to_owned),
+        repairs: Vec::new(),
     }
 }

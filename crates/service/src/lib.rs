@@ -17,6 +17,7 @@ mod credentials;
 mod delete;
 mod deployment_agent;
 mod detect_drift;
+mod drift_repair;
 mod drift_watch;
 mod error;
 mod existing_component;

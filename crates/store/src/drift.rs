@@ -21,6 +21,8 @@ pub struct DriftSchedule {
     pub stack: Option<StackId>,
     /// The time between comparisons; `None`: they are not compared.
     pub every: Option<Duration>,
+    /// Whether drift is repaired where that has a low risk.
+    pub repair: bool,
     /// Who set it.
     pub author: Author,
     /// When.
@@ -81,6 +83,17 @@ impl DriftedResource {
     }
 }
 
+/// A repair that an engine has begun, or proposed as a plan, because of a schedule.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DriftRepair {
+    /// The path of the resource.
+    pub path: String,
+    /// The property; empty: of the whole object.
+    pub property: String,
+    /// When.
+    pub time: Timestamp,
+}
+
 /// What a comparison of a stack has found.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DriftReport {
@@ -93,6 +106,8 @@ pub struct DriftReport {
     pub drifted: u64,
     /// Why nothing could be compared, in words for users.
     pub reason: Option<String>,
+    /// The repairs of the last day, oldest first.
+    pub repairs: Vec<DriftRepair>,
 }
 
 impl DriftReport {
@@ -157,7 +172,7 @@ pub struct WatchedQuery {
 }
 
 /// A comparison that this process is to make.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DriftCheck {
     /// The root stack.
     pub stack: StackId,
@@ -165,6 +180,10 @@ pub struct DriftCheck {
     pub mark: Uuid,
     /// The time until the next comparison.
     pub every: Duration,
+    /// Whether its schedule says that drift is repaired.
+    pub repair: bool,
+    /// The repairs that its last report has.
+    pub repairs: Vec<DriftRepair>,
 }
 
 /// Which stacks are watched, and what was found. All times are judged by the database's clock.
@@ -218,7 +237,7 @@ mod tests {
     fn report(status: DriftStatus, paths: &[&str]) -> DriftReport {
         let resource = |path: &&str| DriftedResource { path: (*path).to_owned(), properties: vec!["name".to_owned()] };
         let resources: Vec<_> = paths.iter().map(resource).collect();
-        DriftReport { status, drifted: resources.len() as u64, resources, reason: None }
+        DriftReport { status, drifted: resources.len() as u64, resources, reason: None, repairs: Vec::new() }
     }
 
     #[test]

@@ -35,7 +35,7 @@ pub mod webhook;
 pub use answer::{AnswerStore, EarlierRequest, KeyedRequest};
 pub use content::{Desired, DesiredText, Digest};
 pub use distinct::Distinct;
-pub use drift::{DriftReport, DriftSchedule, DriftStatus, DriftStore, DriftedResource, WatchedStack};
+pub use drift::{DriftRepair, DriftReport, DriftSchedule, DriftStatus, DriftStore, DriftedResource, WatchedStack};
 pub use event::Event;
 pub use event_reader::{EventReader, EventSpan};
 pub use guard::{Guard, GuardStore, GuardTerms};

@@ -15,7 +15,7 @@ use kiln_stack::load::stack_facts;
 use kiln_stack::loaded_stack::LoadedStack;
 use kiln_stack::meaning::{NewMeaning, new_meanings};
 use kiln_store::Error;
-use kiln_value::{Map, Value};
+use kiln_value::{Map, Path, Segment, Value};
 
 use crate::reading_cloud::ReadingCloud;
 
@@ -309,8 +309,17 @@ async fn compared(
         let compared = ResourceDrift { nested: Some(nested), ..ResourceDrift::new(row, drift) };
         return Ok(compared);
     }
-    let compared = object(view, &row, cloud).await;
-    let meanings = meanings(view, &row, cloud).await;
+    let mut compared = object(view, &row, cloud).await;
+    let mut meanings = meanings(view, &row, cloud).await;
+    if let (Ok(differing), Ok(cloud)) = (&compared, cloud)
+        && let Some((known, names)) = looked_up(view, &row, &differing.drift, cloud).await
+    {
+        let reading = Ok(Arc::clone(cloud));
+        compared = object(view, &known, &reading).await;
+        if let Ok(compared) = &mut compared {
+            meanings.extend(leave_names(compared, names));
+        }
+    }
     Ok(match compared {
         Ok(Compared { drift, not_checked, properties, not_applied }) => {
             ResourceDrift { not_checked, properties, not_applied, meanings, ..ResourceDrift::new(row, drift) }
@@ -335,6 +344,60 @@ async fn meanings(view: &LoadedStack, row: &Resource, cloud: &Reading) -> Vec<Ne
         }
     }
     new_meanings(names, &today)
+}
+
+/// The row with the IDs that names in differing properties have today, if it does not know which they had: Heat does not store
+/// them. Also the names.
+async fn looked_up(
+    view: &LoadedStack,
+    row: &Resource,
+    drift: &Drift,
+    cloud: &ReadingCloud,
+) -> Option<(Resource, Vec<(Path, Kept)>)> {
+    let Drift::Modified(differing) = drift else { return None };
+    let (kind, definition) = (view.kind(row)?, row.definition.as_ref()?);
+    let rules = &kind.resource_type().translation;
+    let mut names = names::kept(rules, definition, definition.given(), &Answers::new());
+    let is_differing = |place: &Path| match place.0.first() {
+        Some(Segment::Key(name)) => differing.iter().any(|one| one.name == *name),
+        _ => false,
+    };
+    names.retain(|place, kept| kept.id == kept.lookup.value && is_differing(place));
+    let mut known = Vec::new();
+    for (place, kept) in names {
+        match cloud.find(&kept.lookup.finder, &kept.lookup.value).await {
+            // An ID.
+            Ok(id) if id == kept.lookup.value => {}
+            Ok(id) => known.push((place, Kept { id, ..kept })),
+            // A name of nothing, or an ID: what cannot be looked up is compared as it is.
+            Err(_) => {}
+        }
+    }
+    if known.is_empty() {
+        return None;
+    }
+    let mut row = row.clone();
+    let definition = Arc::make_mut(row.definition.as_mut()?);
+    names::keep(&mut definition.properties, &known.iter().cloned().collect());
+    Some((row, known))
+}
+
+/// Takes out what still differs where a name was looked up: it may have meant another object when the object was made.
+fn leave_names(compared: &mut Compared, names: Vec<(Path, Kept)>) -> Vec<NewMeaning> {
+    let Drift::Modified(differing) = &mut compared.drift else { return Vec::new() };
+    let mut meanings = Vec::new();
+    for (place, Kept { lookup, id }) in names {
+        let Some(Segment::Key(property)) = place.0.first() else { continue };
+        for left in differing.extract_if(.., |one| one.name == *property) {
+            let kept = left.actual.as_str().unwrap_or_default().to_owned();
+            let (property, name) = (place.to_string(), lookup.value.clone());
+            meanings.push(NewMeaning { property, name, kept, current: id.clone() });
+        }
+    }
+    if differing.is_empty() {
+        compared.drift = unchanged(&compared.not_checked);
+    }
+    meanings
 }
 
 /// A resource that was compared with its object.

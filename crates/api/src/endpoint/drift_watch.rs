@@ -8,7 +8,7 @@ use http::{Method, StatusCode};
 use kiln_identity::{DefaultCheck, DefaultRule};
 use kiln_service::{DriftWatch, Error};
 use kiln_store::drift::WatchedQuery;
-use kiln_store::{DriftSchedule, DriftedResource, Stack, StackId, WatchedStack};
+use kiln_store::{DriftRepair, DriftSchedule, DriftedResource, Stack, StackId, WatchedStack};
 use kiln_value::{Map, Value, value};
 
 use super::plan::stack_of;
@@ -83,11 +83,17 @@ static BODY: Body = Body {
         value!({
             "type": "object",
             "required": ["every"],
-            "properties": { "stack": (schema::text()), "every": { "type": "integer", "minimum": 0 } },
+            "properties": {
+                "stack": (schema::text()),
+                "every": { "type": "integer", "minimum": 0 },
+                "repair": { "type": "boolean" },
+            },
         })
     },
 };
 
+/// Who may update stacks may let engines repair them.
+const UPDATE: &str = "stacks:update";
 /// The rule of lists with `global_tenant`.
 const ALL_PROJECTS: &str = "drift:global_index";
 /// `GET /drift`: in the order of IDs, in pages.
@@ -111,17 +117,24 @@ async fn list(call: &Call) -> Result<Response, ApiError> {
 
 async fn schedule(call: &Call) -> Result<Response, ApiError> {
     let body = call.body()?;
-    if let Some(unknown) = body.keys().find(|key| !["stack", "every"].contains(&key.as_str())) {
+    if let Some(unknown) = body.keys().find(|key| !["stack", "every", "repair"].contains(&key.as_str())) {
         return Err(ApiError::bad_request(format!("A schedule has no '{unknown}'.")));
     }
     let every = body.get("every").and_then(Value::as_i64).and_then(|every| u64::try_from(every).ok());
     let every = every.ok_or_else(|| ApiError::bad_request("'every' is not a number of seconds, or 0 for never."))?;
     let every = Some(Duration::from_secs(every)).filter(|every| !every.is_zero());
+    let repair = match body.get("repair") {
+        None | Some(Value::Null) => false,
+        Some(given) => given.as_bool().ok_or_else(|| ApiError::bad_request("'repair' is not true or false."))?,
+    };
+    if repair {
+        call.enforce(UPDATE, call.project())?;
+    }
     let stack = match body.get("stack").filter(|stack| !stack.is_null()) {
         Some(_) => Some(stack_of(call, body).await?),
         None => None,
     };
-    let set = watch(call)?.schedule(&call.caller, root(stack.as_ref())?, every).await?;
+    let set = watch(call)?.schedule(&call.caller, root(stack.as_ref())?, every, repair).await?;
     Ok(reply::json(&value!({ "drift_schedule": (view(&set)) })))
 }
 
@@ -161,15 +174,25 @@ fn view(schedule: &DriftSchedule) -> Value {
     value!({
         "stack_id": (schedule.stack.as_ref().map(StackId::to_string)),
         "every": every,
+        "repair": (schedule.repair),
         "user_id": (schedule.author.user_id.as_str()),
         "user_name": (schedule.author.username.as_str()),
         "created_at": (instant(schedule.created)),
     })
 }
 
+fn repair(repair: &DriftRepair) -> Value {
+    value!({
+        "resource_path": (repair.path.as_str()),
+        "property": (Some(repair.property.as_str()).filter(|property| !property.is_empty())),
+        "repaired_at": (instant(repair.time)),
+    })
+}
+
 fn watched(watched: &WatchedStack) -> Value {
     let report = watched.report.as_ref();
     let resources = report.map(|report| report.resources.iter().map(DriftedResource::document).collect::<Value>());
+    let repairs = report.map(|report| report.repairs.iter().map(repair).collect::<Value>());
     value!({
         "stack_id": (watched.stack.to_string()),
         "stack_name": (watched.name.as_str()),
@@ -178,6 +201,7 @@ fn watched(watched: &WatchedStack) -> Value {
         "reason": (report.and_then(|report| report.reason.clone())),
         "drifted_resources": (report.map(|report| i64::try_from(report.drifted).unwrap_or(i64::MAX))),
         "resources": (resources.unwrap_or_default()),
+        "repairs": (repairs.unwrap_or_default()),
         "since": (watched.since.map(instant)),
         "checked_at": (watched.checked.map(instant)),
         "next_check_at": (watched.due.map(instant)),
@@ -214,7 +238,7 @@ mod tests {
         let set = app.json(Method::PUT, SCHEDULES, &json!({"stack": "s", "every": 3600})).await;
         assert_eq!(set.status, StatusCode::OK, "{}", set.text);
         let own = json!({
-            "stack_id": stack, "every": 3600, "user_id": "alice-id", "user_name": "alice",
+            "stack_id": stack, "every": 3600, "repair": false, "user_id": "alice-id", "user_name": "alice",
             "created_at": "2026-11-20T06:52:45Z",
         });
         assert_eq!(set.json(), json!({ "drift_schedule": own }));
@@ -228,7 +252,9 @@ mod tests {
             (json!({"every": -1}), "'every' is not a number of seconds"),
             (json!({"every": 899}), "must be 900 to"),
             (json!({"every": 10_000_000_000_u64}), "must be 900 to"),
-            (json!({"every": 3600, "repair": true}), "A schedule has no 'repair'"),
+            (json!({"every": 3600, "repair": "low"}), "'repair' is not true or false"),
+            (json!({"every": 0, "repair": true}), "What is not compared cannot be repaired"),
+            (json!({"every": 3600, "accept": true}), "A schedule has no 'accept'"),
         ] {
             let refused = app.json(Method::PUT, SCHEDULES, &body).await;
             assert!(

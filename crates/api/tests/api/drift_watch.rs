@@ -5,7 +5,7 @@ use std::sync::Arc;
 use http::{Method, StatusCode};
 use kiln_identity::Caller;
 use kiln_service::Limits;
-use kiln_store::{DriftReport, DriftStatus, DriftStore as _, DriftedResource, MemoryStore};
+use kiln_store::{DriftRepair, DriftReport, DriftStatus, DriftStore as _, DriftedResource, MemoryStore};
 use serde_json::{Value, json};
 use uuid::Uuid;
 
@@ -34,7 +34,9 @@ async fn what_was_found_is_listed_for_the_project_and_by_policy_for_all() {
         properties: properties.iter().map(|name| (*name).to_owned()).collect(),
     };
     let resources = vec![resource("server", &["flavor", "name"]), resource("group/0/port", &[])];
-    let report = DriftReport { status: DriftStatus::Drifted, resources, drifted: 2, reason: None };
+    let time = "2026-11-20T06:50:00.5Z".parse().expect("a time");
+    let repairs = vec![DriftRepair { path: "server".to_owned(), property: "name".to_owned(), time }];
+    let report = DriftReport { status: DriftStatus::Drifted, resources, drifted: 2, reason: None, repairs };
     let of_it = made.settle("s").await;
     let began = "2026-11-20T06:52:00Z".parse().expect("a time");
     assert!(store.end_drift_check(&check, &of_it, &report, began).await.expect("written"));
@@ -45,6 +47,7 @@ async fn what_was_found_is_listed_for_the_project_and_by_policy_for_all() {
             {"resource_path": "server", "status": "MODIFIED", "properties": ["flavor", "name"]},
             {"resource_path": "group/0/port", "status": "DELETED", "properties": []},
         ],
+        "repairs": [{"resource_path": "server", "property": "name", "repaired_at": "2026-11-20T06:50:00Z"}],
         "since": "2026-11-20T06:52:00Z", "checked_at": "2026-11-20T06:52:00Z",
         "next_check_at": "2026-11-20T07:52:45Z",
     }]});
@@ -65,4 +68,11 @@ async fn what_was_found_is_listed_for_the_project_and_by_policy_for_all() {
     assert_eq!(refused.status, StatusCode::NOT_FOUND, "{}", refused.text);
     let operator = other.with_rules(&[("drift:global_index", "role:member")]).with_extensions(&store);
     assert_eq!(operator.get("/v1/tenant2/drift?global_tenant=true").await.json(), listed);
+
+    // Who may set a schedule, and not update stacks, cannot let engines do so.
+    let half = made.clone().with_rules(&[("stacks:update", "role:nobody")]).with_extensions(&store);
+    for (repair, status) in [(false, StatusCode::OK), (true, StatusCode::FORBIDDEN)] {
+        let set = half.json(Method::PUT, SCHEDULES, &json!({"stack": "s", "every": 3600, "repair": repair})).await;
+        assert_eq!(set.status, status, "{}", set.text);
+    }
 }

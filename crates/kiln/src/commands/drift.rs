@@ -103,9 +103,7 @@ fn with_words(mut watched: Value) -> Value {
     if more > 0 {
         words.push(format!("and {more} more"));
     }
-    if words.is_empty() {
-        words.extend(watched.str_at("reason").map(str::to_owned));
-    }
+    words.extend(watched.str_at("reason").map(str::to_owned));
     if let Some(watched) = watched.as_map_mut() {
         watched.insert("drifted".to_owned(), words.join("; ").into());
     }

@@ -39,7 +39,7 @@ impl Subject {
         for name in names::of(rules, given) {
             if !kept.contains_key(&name.place) {
                 lookups.wanted.entry(name.lookup).or_insert(name.place);
-            } else if self.converge && self.is_in_place(&name.place) {
+            } else if self.converge && self.is_in_place(&name.place) || self.has_no_id(&kept, &name.place) {
                 lookups.may_fail.insert(name.lookup);
             }
         }
@@ -61,6 +61,19 @@ impl Subject {
         row.and_then(|row| row.definition.as_deref()).into_iter().chain(tried)
     }
 
+    /// Whether the ID of a name that is kept is not known, because Heat has made the object, and the property with it is written
+    /// again: with what the name means today, as by Heat. Entries of a list that drivers compare one by one, such as the
+    /// networks of a server, stay as they are.
+    fn has_no_id(&self, kept: &KeptNames, place: &Path) -> bool {
+        let Some(Segment::Key(property)) = place.0.first() else { return false };
+        if place.0.windows(2).any(|pair| matches!(pair, [Segment::Index(_), Segment::Key(_)])) {
+            return false;
+        }
+        let given = self.definition.properties.get(property);
+        let changes = |held: &StoredDefinition| held.given().get(property) != given;
+        kept.get(place).is_some_and(|kept| kept.id == kept.lookup.value) && self.namesakes().any(changes)
+    }
+
     /// Whether a name is in a property that an update can change in place.
     fn is_in_place(&self, place: &Path) -> bool {
         let Some(Segment::Key(name)) = place.0.first() else { return false };
@@ -80,6 +93,10 @@ impl Subject {
             }
         }
         let mut kept = kept.unwrap_or_default();
+        let is_known = |name: &names::Kept| gathered.answers.contains_key(&name.lookup);
+        let open = kept.iter().filter(|(place, name)| is_known(name) && self.has_no_id(&kept, place));
+        let open: Vec<Path> = open.map(|(place, _)| place.clone()).collect();
+        kept.retain(|place, _| !open.contains(place));
         if let (true, Some(Live::Properties(shown))) = (self.converge, &gathered.live) {
             let is_shown =
                 |place: &Path| matches!(place.0.first(), Some(Segment::Key(name)) if shown.live.contains_key(name));
@@ -303,6 +320,40 @@ mod tests {
         assert_eq!(decide("golden", Action::Update), Decision::Keep { definition: None });
         // After a delete that failed, the object may be damaged.
         assert!(matches!(decide("golden", Action::Suspend), Decision::Replace { .. }));
+    }
+
+    #[test]
+    fn a_name_whose_id_heat_did_not_store_gets_one_only_where_it_is_written_again() {
+        let held = |given: &Value| {
+            let mut row = row(given);
+            let definition = Arc::make_mut(row.definition.as_mut().expect("a definition"));
+            // As Heat stores them: the names.
+            let rules = &catalog().types.get("OS::Nova::Server").expect("a type").resource_type.translation;
+            let names = names::kept(rules, &definition.clone(), definition.given(), &Answers::new()).into_iter();
+            let names = names.map(|(place, kept)| (place, names::Kept { id: kept.lookup.value.clone(), ..kept }));
+            names::keep(&mut definition.properties, &names.collect());
+            assert_eq!(definition.properties["image"], "golden".into());
+            row
+        };
+        let lan = value!([{"network": "lan"}]);
+        let with = |groups: Value, networks: &Value| {
+            let mut given = server("golden", networks);
+            given.as_map_mut().expect("a map").insert("security_groups".to_owned(), groups);
+            given
+        };
+        let before = with(value!(["web"]), &lan);
+        let (decision, asked) = decided(&subject(&before, Some(held(&before)), false), AFTER);
+        assert_eq!((changed(&decision), asked.len()), (BTreeMap::new(), 0), "{decision:?}");
+        // Only the new network is looked up: the interface in the first one stays.
+        let more = with(value!(["web"]), &value!([{"network": "lan"}, {"network": "dmz"}]));
+        let (decision, asked) = decided(&subject(&more, Some(held(&before)), false), AFTER);
+        assert_eq!(changed(&decision), BTreeMap::from([("networks".to_owned(), "lan net-6".to_owned())]));
+        assert_eq!(asked, ["dmz"]);
+        // The image stays, whatever its name means.
+        let other = value!({"image": "golden", "flavor": "small-1", "networks": (lan.clone()), "metadata": {}});
+        let given = value!({"image": "golden", "flavor": "tiny", "networks": (lan), "metadata": {}});
+        let (decision, _) = decided(&subject(&other, Some(held(&given)), false), AFTER);
+        assert_eq!(changed(&decision), BTreeMap::from([("flavor".to_owned(), "small-1".to_owned())]));
     }
 
     #[test]

@@ -42,16 +42,21 @@ impl State {
         self.drift.iter().filter(|(id, watched)| has_drifted(watched) && self.live(**id).is_some()).count() as u64
     }
 
-    /// The period of a stack, and whether it has a schedule of its own. `None`: it is not compared.
-    fn period(&self, stack: StackId, usual: Option<Duration>) -> Option<(Duration, bool)> {
+    /// The schedule of a live root stack: its own, or that of its project.
+    fn schedule(&self, stack: StackId) -> Option<&DriftSchedule> {
         let stack = self.live(stack).filter(|stack| stack.parent.is_none())?;
         let set = |of: Option<StackId>| {
             self.drift_schedules.iter().find(|schedule| schedule.project == stack.project && schedule.stack == of)
         };
-        match (set(Some(stack.id)), set(None)) {
-            (Some(own), _) => Some((own.every?, true)),
-            (None, Some(of_project)) => Some((of_project.every?, false)),
-            (None, None) => Some((usual?, false)),
+        set(Some(stack.id)).or_else(|| set(None))
+    }
+
+    /// The period of a stack, and whether it has a schedule of its own. `None`: it is not compared.
+    fn period(&self, stack: StackId, usual: Option<Duration>) -> Option<(Duration, bool)> {
+        self.live(stack).filter(|stack| stack.parent.is_none())?;
+        match self.schedule(stack) {
+            Some(schedule) => Some((schedule.every?, schedule.stack.is_some())),
+            None => Some((usual?, false)),
         }
     }
 
@@ -140,9 +145,11 @@ impl DriftStore for MemoryStore {
                 state.drift.remove(&stack);
                 continue;
             };
+            let repair = state.schedule(stack).is_some_and(|schedule| schedule.repair);
             let watched = state.drift.entry(stack).or_default();
             (watched.mark, watched.due) = (Some(mark), Some(now + micros_of(ttl)));
-            return Ok(Some(DriftCheck { stack, mark, every }));
+            let repairs = watched.report.as_ref().map(|report| report.repairs.clone()).unwrap_or_default();
+            return Ok(Some(DriftCheck { stack, mark, every, repair, repairs }));
         }
         Ok(None)
     }

@@ -18,15 +18,15 @@ use super::statement_retry::Fault;
 use super::writing::insert;
 use super::{SqlStore, schema};
 use crate::drift::{
-    DriftCheck, DriftReport, DriftSchedule, DriftStatus, DriftStore, DriftedResource, WatchedQuery, WatchedStack,
-    first_delay,
+    DriftCheck, DriftRepair, DriftReport, DriftSchedule, DriftStatus, DriftStore, DriftedResource, WatchedQuery,
+    WatchedStack, first_delay,
 };
 use crate::limits::WATCHED;
 use crate::outbox::announced;
 use crate::take_over::waiting;
 use crate::{Author, Error, Stack, StackId, WebhookMessage};
 
-const SCHEDULE_COLUMNS: [&str; 6] = ["project", "stack", "every", "user_id", "username", "created"];
+const SCHEDULE_COLUMNS: [&str; 7] = ["project", "stack", "every", "repair", "user_id", "username", "created"];
 
 /// The aliases of the row of a stack, its comparison, and the schedules of the stack and of its project.
 const STACK: &str = "s";
@@ -48,6 +48,8 @@ struct Body {
     drifted: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    repairs: Vec<DriftRepair>,
 }
 
 #[async_trait]
@@ -61,6 +63,7 @@ impl DriftStore for SqlStore {
                 project.into(),
                 stack.into(),
                 schedule.every.map_or(0, micros_of).into(),
+                i64::from(schedule.repair).into(),
                 plain(&schedule.author.user_id).into(),
                 plain(&schedule.author.username).into(),
                 micros(schedule.created).into(),
@@ -68,7 +71,7 @@ impl DriftStore for SqlStore {
             .map_err(Fault::from)?
             .on_conflict(
                 OnConflict::columns(["project", "stack"])
-                    .update_columns(["every", "user_id", "username", "created"])
+                    .update_columns(["every", "repair", "user_id", "username", "created"])
                     .to_owned(),
             )
             .to_owned();
@@ -198,7 +201,8 @@ impl DriftStore for SqlStore {
         with_schedules(&mut candidates);
         candidates
             .column((DRIFT, "stack"))
-            .column((DRIFT, "due"))
+            .columns([(DRIFT, "due"), (DRIFT, "status"), (DRIFT, "body")])
+            .expr(Func::coalesce([Expr::col((OWN, "repair")), Expr::col((OF_PROJECT, "repair")), Expr::val(0_i64)]))
             .expr(every(usual))
             .expr(flag(lives().add(Expr::col((STACK, "id")).is_not_null())))
             .and_where(Expr::col((DRIFT, "due")).lte(self.outside.now()))
@@ -207,7 +211,8 @@ impl DriftStore for SqlStore {
         self.retry(|| async {
             for row in self.reader.query_all(&candidates).await? {
                 let mut columns = Columns::of(&row);
-                let (stack, due, every) = (columns.parsed::<StackId>()?, columns.int()?, columns.int()?);
+                let (stack, due) = (columns.parsed::<StackId>()?, columns.int()?);
+                let (earlier, repair, every) = (earlier(&mut columns)?, columns.int()? != 0, columns.int()?);
                 let is_it = Cond::all().add(Expr::col("stack").eq(stack.to_string())).add(Expr::col("due").eq(due));
                 if every == 0 || !columns.flag()? {
                     self.writer.execute(Query::delete().from_table(schema::DRIFT).cond_where(is_it)).await?;
@@ -220,7 +225,8 @@ impl DriftStore for SqlStore {
                     .cond_where(is_it)
                     .to_owned();
                 if self.writer.execute(&claim).await?.rows_affected() > 0 {
-                    return Ok(Some(DriftCheck { stack, mark, every: period(every) }));
+                    let repairs = earlier.map(|earlier| earlier.repairs).unwrap_or_default();
+                    return Ok(Some(DriftCheck { stack, mark, every: period(every), repair, repairs }));
                 }
             }
             Ok(None)
@@ -441,6 +447,7 @@ fn schedule(columns: &mut Columns<'_>) -> Result<DriftSchedule, Fault> {
         project,
         stack: if stack.is_empty() { None } else { Some(stack.parse().map_err(damaged)?) },
         every: Some(period(every)).filter(|every| !every.is_zero()),
+        repair: columns.int()? != 0,
         author: Author { user_id: columns.text()?, username: columns.text()? },
         created: columns.time()?,
     })
@@ -448,8 +455,8 @@ fn schedule(columns: &mut Columns<'_>) -> Result<DriftSchedule, Fault> {
 
 /// The body of a report.
 fn body(report: DriftReport) -> Result<String, Error> {
-    let DriftReport { resources, drifted, reason, .. } = report;
-    serde_json::to_string(&Body { format: FORMAT, resources, drifted, reason })
+    let DriftReport { resources, drifted, reason, repairs, .. } = report;
+    serde_json::to_string(&Body { format: FORMAT, resources, drifted, reason, repairs })
         .map_err(|error| Error::Invalid(error.into()))
 }
 
@@ -458,7 +465,8 @@ fn earlier(columns: &mut Columns<'_>) -> Result<Option<DriftReport>, Fault> {
     let (status, body) = (columns.optional_parsed::<DriftStatus>()?, columns.optional_text()?);
     let (Some(status), Some(body)) = (status, body) else { return Ok(None) };
     let body: Body = serde_json::from_str(&body).map_err(|error| Error::Damaged(error.into()))?;
-    Ok(Some(DriftReport { status, resources: body.resources, drifted: body.drifted, reason: body.reason }))
+    let Body { resources, drifted, reason, repairs, .. } = body;
+    Ok(Some(DriftReport { status, resources, drifted, reason, repairs }))
 }
 
 fn watched_stack(columns: &mut Columns<'_>) -> Result<WatchedStack, Fault> {

@@ -27,6 +27,7 @@ mod m0020_webhooks;
 mod m0021_drift;
 mod m0022_quotas;
 mod m0023_stacks_of_all;
+mod m0024_drift_repair;
 
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
@@ -83,6 +84,7 @@ const MIGRATIONS: &[&[Change]] = &[
     m0021_drift::CHANGES,
     m0022_quotas::CHANGES,
     m0023_stacks_of_all::CHANGES,
+    m0024_drift_repair::CHANGES,
 ];
 
 /// The oldest version of the schema whose programs can use the present one. A migration that only adds what older programs

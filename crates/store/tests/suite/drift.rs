@@ -8,8 +8,9 @@ use kiln_resource::{Action, Status};
 use kiln_store::drift::{DriftCheck, WatchedQuery};
 use kiln_store::webhook::{EventPattern, Receiver, WebhookKey};
 use kiln_store::{
-    DriftReport, DriftSchedule, DriftStatus, DriftStore, DriftedResource, Lease, MemoryStore, Options, Retention,
-    SqlStore, Stack, StackId, StackRequest, Store, WatchedStack, Webhook, WebhookId, WebhookStore, WebhookTerms,
+    DriftRepair, DriftReport, DriftSchedule, DriftStatus, DriftStore, DriftedResource, Lease, MemoryStore, Options,
+    Retention, SqlStore, Stack, StackId, StackRequest, Store, WatchedStack, Webhook, WebhookId, WebhookStore,
+    WebhookTerms,
 };
 use kiln_value::{Secret, text};
 use uuid::Uuid;
@@ -34,7 +35,7 @@ async fn stores(bed: &Bed) -> Arc<dyn Stores> {
 }
 
 fn schedule(stack: Option<StackId>, every: Option<Duration>) -> DriftSchedule {
-    DriftSchedule { project: PROJECT.to_owned(), stack, every, author: author(), created: at(1) }
+    DriftSchedule { project: PROJECT.to_owned(), stack, every, repair: false, author: author(), created: at(1) }
 }
 
 async fn decide(store: &dyn Stores, usual: Option<Duration>) {
@@ -53,7 +54,7 @@ fn report(status: DriftStatus, paths: &[&str]) -> DriftReport {
     let resource = |path: &&str| DriftedResource { path: (*path).to_owned(), properties: vec!["größe".to_owned()] };
     let resources: Vec<DriftedResource> = paths.iter().map(resource).collect();
     let reason = (status == DriftStatus::NotChecked).then(|| "no answer: größe".to_owned());
-    DriftReport { status, drifted: resources.len() as u64, resources, reason }
+    DriftReport { status, drifted: resources.len() as u64, resources, reason, repairs: Vec::new() }
 }
 
 /// A stack that is settled, made at a time.
@@ -255,6 +256,43 @@ fn webhook() -> Webhook {
         author: author(),
         created: at(1),
         version: 1,
+    }
+}
+
+#[tokio::test]
+async fn a_repair_is_wished_by_the_schedule_in_force_and_kept_with_the_report() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let store = &*stores(&bed).await;
+        let (web, _) = settled(store, "web").await;
+        let every = Some(Duration::from_micros(1));
+        let repairs = vec![DriftRepair { path: "größe".to_owned(), property: "name".to_owned(), time: at(5) }];
+        let mut kept = Vec::new();
+        for (of_project, own, wished) in [
+            (None, None, false),
+            (Some(true), None, true),
+            (Some(true), Some(false), false),
+            (Some(false), Some(true), true),
+        ] {
+            for (stack, repair) in [(None, of_project), (Some(web.id), own)] {
+                store.unschedule_drift(PROJECT, stack).await.unwrap();
+                if let Some(repair) = repair {
+                    store.schedule_drift(&DriftSchedule { repair, ..schedule(stack, every) }).await.unwrap();
+                }
+            }
+            decide(store, every).await;
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            let check = claim(store, every).await.unwrap();
+            assert_eq!((check.repair, &check.repairs), (wished, &kept), "{of_project:?} {own:?}");
+            kept.clone_from(&repairs);
+            // Also if the stack could not be compared meanwhile.
+            let report = DriftReport { repairs: repairs.clone(), ..report(DriftStatus::NotChecked, &[]) };
+            assert!(store.end_drift_check(&check, &web, &report, at(6)).await.unwrap());
+            assert_eq!(watched(store).await[0].report.as_ref().unwrap().repairs, repairs);
+        }
+        let listed: Vec<bool> = store.drift_schedules(PROJECT).await.unwrap().iter().map(|one| one.repair).collect();
+        assert_eq!(listed, [false, true]);
+        bed.end().await;
     }
 }
 

@@ -31,15 +31,20 @@ pub(crate) struct ListArgs {
 
 /// Compare a stack, or all stacks of the project, with their objects regularly
 #[derive(Args, Debug)]
-#[command(add = Effect::Changes("changes no resource"))]
+#[command(add = Effect::Changes("engines repair only what interrupts nothing"))]
 #[command(after_help = "\
 Engines compare the stacks with their own credentials, and change nothing. When something has drifted, \
 webhooks and the notifications of the operator get drift.found.
 
+With --repair, an engine gives changed properties the values of the template again, if that interrupts nothing. \
+For deleted objects and what needs a replacement it saves a plan, which waits for you: 'kiln plan list'. A property \
+that was repaired three times within a day is left as it is.
+
 Examples:
   kiln drift schedule set --every 1d            all stacks of the project
   kiln drift schedule set web --every 1h        this one more often
-  kiln drift schedule set web --every never     this one not at all")]
+  kiln drift schedule set web --every never     this one not at all
+  kiln drift schedule set web --every 1h --repair")]
 pub(crate) struct SetArgs {
     /// Name or ID of the stack [default: all stacks of the project]
     #[arg(value_name = "STACK")]
@@ -47,6 +52,9 @@ pub(crate) struct SetArgs {
     /// Time between comparisons, such as 30m, 6h or 1d, or never
     #[arg(long, value_name = "TIME", value_parser = every)]
     every: Duration,
+    /// Repair what others have changed, where that has a low risk
+    #[arg(long)]
+    repair: bool,
 }
 
 /// Remove the schedule of a stack, which then has that of the project, or that of the project
@@ -58,8 +66,13 @@ pub(crate) struct RemoveArgs {
     stack: Option<String>,
 }
 
-const COLUMNS: &[(&str, &str)] =
-    &[("Stack ID", "stack_id"), ("Every", "period"), ("By", "user_name"), ("Set At", "created_at")];
+const COLUMNS: &[(&str, &str)] = &[
+    ("Stack ID", "stack_id"),
+    ("Every", "period"),
+    ("Repair", "repair"),
+    ("By", "user_name"),
+    ("Set At", "created_at"),
+];
 
 /// A period; zero: never.
 fn every(text: &str) -> Result<Duration, String> {
@@ -81,7 +94,7 @@ impl ListArgs {
 impl SetArgs {
     async fn run(self, connection: &Connection) -> Outcome {
         let stack = self.stack.as_deref();
-        let set = connection.client.set_drift_schedule(stack, self.every.as_secs()).await;
+        let set = connection.client.set_drift_schedule(stack, self.every.as_secs(), self.repair).await;
         set.map(drop).map_err(|error| refused(stack, error))
     }
 }

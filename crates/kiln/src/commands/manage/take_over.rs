@@ -405,10 +405,8 @@ impl CompareArgs {
         let import = both.import(true);
         let mut rows: Vec<Comparison> = Vec::new();
         let only = self.heat.selection();
-        let mut cloud = match self.live {
-            true => Some(cloud_check(&Config::load(&self.config)?, &both.converter.types)?),
-            false => None,
-        };
+        let mut cloud =
+            if self.live { Some(cloud_check(&Config::load(&self.config)?, &both.converter.types)?) } else { None };
         let run = compare(&import, both.encrypts, &only, cloud.as_mut(), |comparison, done, all| {
             progress(done, all);
             rows.push(comparison);

@@ -91,6 +91,11 @@ impl World {
         self.other.call("network", Method::Put, format!("/v2.0/{kind}s/{id}"), Some(body)).await;
     }
 
+    pub(crate) async fn delete(&self, kind: &str, name: &str) {
+        let id = self.ids[name].as_str().expect("an ID");
+        self.other.call("network", Method::Delete, format!("/v2.0/{kind}s/{id}"), None).await;
+    }
+
     /// The plan that a command has saved, by the text that it printed.
     fn saved(printed: &str) -> String {
         let line = printed.lines().find(|line| line.contains("kiln stack apply")).expect("a plan");

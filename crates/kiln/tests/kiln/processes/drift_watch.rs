@@ -67,3 +67,59 @@ async fn an_engine_finds_drift_and_its_end_and_changes_nothing() {
     assert!(removed.code == 1 && removed.err.contains("web"), "{removed:?}");
     until(&world, "as its project", |one| one["Stack Name"] == "web");
 }
+
+/// The repairs of the stack that were executed.
+fn updates(world: &World) -> usize {
+    let operations = world.run(&["stack", "operation", "list", "web", "-f", "json"]).json();
+    operations.as_array().expect("a list").iter().filter(|one| one["Action"] == "UPDATE").count()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_schedule_repairs_what_has_a_low_risk_and_stops_where_somebody_insists() {
+    let world = World::with("self-repaired", TEMPLATE).await;
+    let refused = world.run(&["drift", "schedule", "set", "web", "--every", "never", "--repair"]);
+    assert!(refused.code == 1 && refused.err.contains("not compared cannot be repaired"), "{refused:?}");
+    world.run(&["drift", "schedule", "set", "web", "--every", "1s", "--repair"]).ok();
+    let listed = world.run(&["drift", "schedule", "list", "-f", "json"]).json();
+    assert_eq!(listed[0]["Repair"], json!(true));
+    until(&world, "compared", |one| one["Status"] == "IN_SYNC");
+    world.cluster.cloud.journal().clear();
+    for round in 1..=3 {
+        world.rename("network", "net", "theirs").await;
+        let end = Instant::now() + Duration::from_mins(2);
+        while updates(&world) < round || !world.drift(&[]).is_empty() {
+            assert!(Instant::now() < end, "repair {round}: {:?}", world.drift(&[]));
+            std::thread::sleep(Duration::from_millis(500));
+        }
+    }
+    // Those of the test, and the repairs.
+    assert_eq!(world.cluster.cloud.journal().writes(), ["PUT network /networks/{id}"; 6]);
+
+    // Somebody insists, and also changes a member of the group.
+    world.rename("network", "net", "theirs").await;
+    let found = until(&world, "left", |one| one["Drifted"].as_str().is_some_and(|text| text.contains("no longer")));
+    let told = "net.name; no longer repaired, because it was 3 times within a day: net.name";
+    assert_eq!((&found["Status"], &found["Drifted"]), (&json!("DRIFTED"), &json!(told)));
+    world.rename("network", "1", "theirs").await;
+    let end = Instant::now() + Duration::from_mins(2);
+    while updates(&world) < 4 || world.drift(&[]).len() != 1 {
+        assert!(Instant::now() < end, "the member is repaired: {:?}", world.drift(&[]));
+        std::thread::sleep(Duration::from_millis(500));
+    }
+
+    // What is deleted waits for a user as a plan, once.
+    let plans = || world.run(&["plan", "list", "--stack", "web", "-f", "json"]).json();
+    assert_eq!(plans().as_array().expect("a list").iter().filter(|plan| plan["Status"] == "READY").count(), 0);
+    world.delete("network", "0").await;
+    until(&world, "gone", |one| one["Drifted"].as_str().is_some_and(|text| text.contains("group/0 (deleted)")));
+    let end = Instant::now() + Duration::from_mins(2);
+    let ready = || plans().as_array().expect("a list").iter().filter(|plan| plan["Status"] == "READY").count();
+    while ready() == 0 {
+        assert!(Instant::now() < end, "{}", plans());
+        std::thread::sleep(Duration::from_millis(500));
+    }
+    let checked = |one: &Value| one["Checked At"].clone();
+    let before = checked(&until(&world, "compared", |one| !one.is_null()));
+    until(&world, "compared again", |one| checked(one) != before);
+    assert_eq!((ready(), updates(&world)), (1, 4));
+}
