@@ -33,10 +33,51 @@ export async function loadStacks(): Promise<Map<string, Stack>> {
   }
 }
 
-const KINDS = ["all", "failed", "progress", "complete"] as const;
+/** What the last regular comparison of a stack with its objects has found. */
+interface Watched {
+  stack_id: string;
+  /** Null: the first comparison is still due. */
+  status: "DRIFTED" | "IN_SYNC" | "NOT_CHECKED" | null;
+  drifted_resources: number | null;
+  since: string | null;
+}
+
+/** The stacks that are compared regularly, by their IDs; empty if the service compares none. */
+async function loadWatched(): Promise<Map<string, Watched>> {
+  const all = new Map<string, Watched>();
+  for (let marker = ""; ; ) {
+    const { drift } = await get<{ drift: Watched[] }>(`/drift?limit=${PAGE}${marker}`);
+    for (const one of drift) all.set(one.stack_id, one);
+    if (drift.length < PAGE) return all;
+    marker = `&marker=${drift[drift.length - 1]!.stack_id}`;
+  }
+}
+
+/** How often it is asked what has drifted: no event says so. */
+const WATCH = 60_000;
+
+const KINDS = ["all", "failed", "progress", "complete", "drifted"] as const;
+
+function Drift({ watched, href }: { watched: Watched | undefined; href: string }) {
+  if (!watched) return <span class="quiet">not watched</span>;
+  const since = watched.since ? `since ${when(watched.since)}` : undefined;
+  if (watched.status !== "DRIFTED") {
+    return <span title={since}>{watched.status?.replaceAll("_", " ").toLowerCase() ?? "not yet checked"}</span>;
+  }
+  return (
+    <a class="status failed" href={href} title={since}>
+      <span aria-hidden="true">≠</span> {watched.drifted_resources} drifted
+    </a>
+  );
+}
 
 export function StacksView() {
   const { value, error, reload } = useLoaded(loadStacks, []);
+  const watched = useLoaded(loadWatched, []);
+  useEffect(() => {
+    const timer = setInterval(watched.reload, WATCH);
+    return () => clearInterval(timer);
+  }, []);
   const search = useSignal("");
   const kind = useSignal<(typeof KINDS)[number]>("all");
   useEffect(() => {
@@ -73,9 +114,13 @@ export function StacksView() {
   }, []);
   if (!value.value) return <Loading error={error.value} />;
   const matches = searched(search.value);
+  const drift = watched.value.value;
+  const isWatched = drift !== undefined && drift.size > 0;
   const all = [...value.value.values()];
   const shown = all.filter((stack) => {
-    if (kind.value !== "all" && kindOf(stack.stack_status) !== kind.value) return false;
+    if (kind.value === "drifted") {
+      if (drift?.get(stack.id)?.status !== "DRIFTED") return false;
+    } else if (kind.value !== "all" && kindOf(stack.stack_status) !== kind.value) return false;
     return matches([stack.stack_name, stack.id, stack.description, stack.stack_owner, ...(stack.tags ?? [])].join(" "));
   });
   return (
@@ -86,7 +131,7 @@ export function StacksView() {
         <label>
           <span class="hidden">State</span>
           <select value={kind.value} onChange={(event) => (kind.value = event.currentTarget.value as typeof kind.value)}>
-            {KINDS.map((key) => (
+            {KINDS.filter((key) => key !== "drifted" || isWatched).map((key) => (
               <option key={key} value={key}>
                 {key === "progress" ? "in progress" : key}
               </option>
@@ -109,6 +154,7 @@ export function StacksView() {
           <>
             <th>Name</th>
             <th>Status</th>
+            {isWatched && <th>Drift</th>}
             <th>Last change</th>
             <th>Owner</th>
             <th>Reason</th>
@@ -122,6 +168,11 @@ export function StacksView() {
             <td>
               <Status status={stack.stack_status} />
             </td>
+            {isWatched && (
+              <td>
+                <Drift watched={drift.get(stack.id)} href={link("stacks", stack.stack_name, stack.id, "drift")} />
+              </td>
+            )}
             <td>{when(stack.updated_time ?? stack.creation_time)}</td>
             <td>{stack.stack_owner}</td>
             <td class="reason" title={stack.stack_status_reason}>

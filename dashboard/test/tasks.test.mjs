@@ -3,7 +3,7 @@
 import { test, before } from "node:test";
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { api, browser, demo, KILN, open, picture, signIn } from "./support.mjs";
+import { api, browser, demo, KILN, open, picture, signIn, token } from "./support.mjs";
 
 const VALUES = {
   heat_template_version: "2018-08-31",
@@ -82,6 +82,46 @@ test("a stack that another client creates appears, and two tabs have one connect
   await create("values-2", VALUES);
   await row(other, "values-2").getByText("create complete").waitFor();
   assert.equal(streams.size, 1);
+});
+
+test("what others have changed is in the list, and a plan repairs it", async () => {
+  const made = await create("drifting", {
+    heat_template_version: "2018-08-31",
+    resources: { net: { type: "OS::Neutron::Net", properties: { name: "mine" } } },
+  });
+  const page = await opened();
+  await row(page, "drifting").getByText("create complete").waitFor();
+  assert.equal(await page.getByRole("columnheader", { name: "Drift" }).count(), 0, "no stack is watched yet");
+  const { body } = await api(kiln, "GET", `/stacks/drifting/${made.body.stack.id}/resources/net`);
+  const { token: secret } = await token(kiln.cloud);
+  const network = async (method, change) => {
+    const url = `${kiln.cloud.replace(/\/identity.*/, "")}/network/v2.0/networks/${body.resource.physical_resource_id}`;
+    const headers = { "x-auth-token": secret, "content-type": "application/json" };
+    const response = await fetch(url, { method, headers, body: change && JSON.stringify({ network: change }) });
+    assert.equal(response.status, 200);
+    return (await response.json()).network;
+  };
+  await network("PUT", { name: "theirs" });
+  assert.equal((await api(kiln, "PUT", "/drift_schedules", { stack: "drifting", every: 900 })).status, 200);
+  const found = row(page, "drifting").getByRole("link", { name: "1 drifted" });
+  for (let wait = 0; (await found.count()) === 0; wait += 1) {
+    assert.ok(wait < 60, "it is compared within a minute");
+    await new Promise((done) => setTimeout(done, 1000));
+    await page.reload();
+    await row(page, "drifting").waitFor();
+  }
+  await page.getByLabel("State").selectOption("drifted");
+  await page.getByText("1 of ").waitFor();
+  await found.click();
+  await page.getByRole("button", { name: "Check now" }).click();
+  await page.getByText("name: mine → theirs").waitFor();
+  await page.getByRole("button", { name: "Plan a repair" }).click();
+  await page.getByText("repair of drift").waitFor();
+  assert.equal((await network("GET")).name, "theirs", "a plan changes nothing");
+  await page.getByRole("button", { name: "Execute" }).click();
+  await page.getByText("update complete").first().waitFor();
+  assert.equal((await network("GET")).name, "mine");
+  assert.deepEqual(page.messages, []);
 });
 
 test("a hidden parameter is not in any view", async () => {

@@ -4,12 +4,12 @@
 //! uses the stored credentials of the stack. For deleted objects, and properties that need a replacement, it saves a plan once a
 //! day, which waits for a user. A property that was repaired three times within a day is left: somebody else wants another value.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 use kiln_identity::Caller;
 use kiln_plan_document::Risk;
-use kiln_store::{DriftRepair, Stack};
+use kiln_store::{DriftRepair, DriftedResource, Stack};
 use kiln_view::stack_drift::Drift;
 
 use crate::{DriftWatch, Error};
@@ -77,11 +77,13 @@ impl Wanted {
         recent.chain(repaired).chain(self.proposed.iter().map(|path| repair(path, ""))).collect()
     }
 
-    /// Why properties are left, in words for users.
-    pub(crate) fn stopped(&self) -> Option<String> {
-        let names: Vec<String> = self.stopped.iter().map(|(path, property)| format!("{path}.{property}")).collect();
-        let why = || format!("no longer repaired, because it was {MOST} times within a day: {}", names.join(", "));
-        (!names.is_empty()).then(why)
+    /// The properties that are left.
+    pub(crate) fn stopped(&self) -> Vec<DriftedResource> {
+        let mut resources: BTreeMap<&String, Vec<String>> = BTreeMap::new();
+        for (path, property) in &self.stopped {
+            resources.entry(path).or_default().push(property.clone());
+        }
+        resources.into_iter().map(|(path, properties)| DriftedResource { path: path.clone(), properties }).collect()
     }
 
     /// The paths of the resources of the plan.
@@ -208,12 +210,8 @@ mod tests {
             assert_eq!(new.collect::<Vec<_>>().join(" "), done, "{resources:?} {earlier:?}");
             let recent = earlier.iter().filter(|(_, hours)| *hours < 24).count();
             assert_eq!(recorded.iter().filter(|one| one.time != NOW).count(), recent, "{resources:?} {earlier:?}");
-            let told = wanted.stopped().unwrap_or_default();
-            let expected = match stopped {
-                "" => String::new(),
-                names => format!("no longer repaired, because it was 3 times within a day: {names}"),
-            };
-            assert_eq!(told, expected, "{resources:?} {earlier:?}");
+            let left = wanted.stopped().into_iter().map(|one| format!("{}.{}", one.path, one.properties.join(" ")));
+            assert_eq!(left.collect::<Vec<_>>().join(", "), stopped, "{resources:?} {earlier:?}");
         }
     }
 }

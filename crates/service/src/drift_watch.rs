@@ -187,8 +187,8 @@ impl DriftWatch {
                 // The text is about the database, which is for the operator.
                 tracing::warn!(stack = %stack.id, project = stack.project, %error, "failed to compare a stack with its objects");
                 let reason = Some("the stack could not be compared; the log of the engine says why".to_owned());
-                let (resources, repairs) = (Vec::new(), Vec::new());
-                (DriftReport { status: DriftStatus::NotChecked, resources, drifted: 0, reason, repairs }, 1)
+                let (resources, repairs, stopped) = (Vec::new(), Vec::new(), Vec::new());
+                (DriftReport { status: DriftStatus::NotChecked, resources, drifted: 0, reason, repairs, stopped }, 1)
             }
         };
         // What was compared may have changed meanwhile.
@@ -199,7 +199,7 @@ impl DriftWatch {
         }
         // What is begun is written first: after a kill a repair is missing, and never one too many.
         report.repairs = wanted.recorded(&check.repairs, began);
-        report.reason = report.reason.or_else(|| wanted.stopped());
+        report.stopped = wanted.stopped();
         if self.end(check, &stack, &report, began).await?
             && let Err(error) = self.repair(&stack, &wanted).await
         {
@@ -267,5 +267,6 @@ fn report(compared: &StackDrift) -> DriftReport {
         drifted: drifted.len() as u64,
         reason: reason.map(str::to_owned),
         repairs: Vec::new(),
+        stopped: Vec::new(),
     }
 }

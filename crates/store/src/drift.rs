@@ -108,6 +108,8 @@ pub struct DriftReport {
     pub reason: Option<String>,
     /// The repairs of the last day, oldest first.
     pub repairs: Vec<DriftRepair>,
+    /// What is not repaired any more, because it was too often.
+    pub stopped: Vec<DriftedResource>,
 }
 
 impl DriftReport {
@@ -130,6 +132,9 @@ impl DriftReport {
         match (self.status, was) {
             (DriftStatus::Drifted, None) => Some("found"),
             (DriftStatus::Drifted, Some(was)) if was.resources != self.resources || was.drifted != self.drifted => {
+                Some("changed")
+            }
+            (DriftStatus::Drifted, Some(was)) if was.stopped != self.stopped && !self.stopped.is_empty() => {
                 Some("changed")
             }
             (DriftStatus::InSync, Some(_)) => Some("resolved"),
@@ -234,10 +239,14 @@ pub(crate) fn first_delay(stack: StackId, every: Duration, is_its_own: bool) -> 
 mod tests {
     use super::*;
 
+    fn resource(path: &str) -> DriftedResource {
+        DriftedResource { path: path.to_owned(), properties: vec!["name".to_owned()] }
+    }
+
     fn report(status: DriftStatus, paths: &[&str]) -> DriftReport {
-        let resource = |path: &&str| DriftedResource { path: (*path).to_owned(), properties: vec!["name".to_owned()] };
-        let resources: Vec<_> = paths.iter().map(resource).collect();
-        DriftReport { status, drifted: resources.len() as u64, resources, reason: None, repairs: Vec::new() }
+        let resources: Vec<_> = paths.iter().map(|path| resource(path)).collect();
+        let (repairs, stopped) = (Vec::new(), Vec::new());
+        DriftReport { status, drifted: resources.len() as u64, resources, reason: None, repairs, stopped }
     }
 
     #[test]
@@ -245,6 +254,8 @@ mod tests {
         use DriftStatus::{Drifted, InSync, NotChecked};
         let (none, one, other) = (report(InSync, &[]), report(Drifted, &["a"]), report(Drifted, &["b"]));
         let unknown = report(NotChecked, &[]);
+        // The engine stops to repair it.
+        let stopped = DriftReport { stopped: vec![resource("a")], ..one.clone() };
         for (earlier, now, news) in [
             (None, &none, None),
             (None, &one, Some("found")),
@@ -252,6 +263,9 @@ mod tests {
             (Some(&unknown), &one, Some("found")),
             (Some(&one), &one, None),
             (Some(&one), &other, Some("changed")),
+            (Some(&one), &stopped, Some("changed")),
+            (Some(&stopped), &stopped, None),
+            (Some(&stopped), &one, None),
             (Some(&one), &none, Some("resolved")),
             (Some(&one), &unknown, None),
             (Some(&unknown), &none, None),

@@ -228,6 +228,7 @@ impl WebhookMessage {
             "drift_status": (report.status.as_str()),
             "drifted_resources": (i64::try_from(report.drifted).unwrap_or(i64::MAX)),
             "resources": (report.resources.iter().map(DriftedResource::document).collect::<Value>()),
+            "no_longer_repaired": (report.stopped.iter().map(DriftedResource::document).collect::<Value>()),
         });
         extend(&mut data, details);
         Self {

@@ -1,8 +1,9 @@
 // What others have changed in the cloud. It is read when asked for: it reads every object.
 
 import { useSignal } from "@preact/signals";
-import { get } from "../api";
+import { get, post } from "../api";
 import { Command, Failure, Id, LongTable, quoted, when } from "../parts";
+import { go } from "../route";
 import { shown } from "../value";
 import type { StackData } from "./stack_data";
 
@@ -43,6 +44,21 @@ export function DriftView({ data }: { data: StackData }) {
       busy.value = false;
     }
   };
+  /** Saves the plan that gives the objects the values of the template again, or the template those of the objects. */
+  const plan = async (verb: "repair" | "accept") => {
+    busy.value = true;
+    try {
+      const { plan } = await post<{ plan: { id: string } | null }>(`${data.base}/drift/${verb}`, {});
+      error.value = undefined;
+      if (plan) go("plans", plan.id);
+      else await check();
+    } catch (failed) {
+      error.value = failed;
+    } finally {
+      busy.value = false;
+    }
+  };
+  const hasDrifted = drift.value?.resources.some((one) => ["MODIFIED", "DELETED"].includes(one.drift_status));
   const found = drift.value?.resources.filter((one) => one.drift_status !== "IN_SYNC") ?? [];
   return (
     <>
@@ -59,6 +75,18 @@ export function DriftView({ data }: { data: StackData }) {
             <strong>{words(drift.value.status)}</strong>, {when(drift.value.checked_at)}:{" "}
             {drift.value.resources.length - found.length} of {drift.value.resources.length} resources are in sync.
           </p>
+          {hasDrifted && (
+            <p>
+              <button type="button" class="main" disabled={busy.value} onClick={() => plan("repair")}>
+                Plan a repair
+              </button>{" "}
+              <button type="button" disabled={busy.value} onClick={() => plan("accept")}>
+                Plan to accept
+              </button>{" "}
+              A repair gives the objects the values of the template again. To accept is to take the values of the objects into
+              the template. You see the plan before anything is changed.
+            </p>
+          )}
           <LongTable
             label="Drift"
             rows={found}
@@ -94,7 +122,7 @@ export function DriftView({ data }: { data: StackData }) {
           />
         </>
       )}
-      <Command text={`kiln stack drift ${quoted(data.root.name)}`} />
+      <Command text={`kiln stack drift ${quoted(data.root.name)}${hasDrifted ? " --repair" : ""}`} />
     </>
   );
 }

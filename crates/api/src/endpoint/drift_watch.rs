@@ -191,7 +191,9 @@ fn repair(repair: &DriftRepair) -> Value {
 
 fn watched(watched: &WatchedStack) -> Value {
     let report = watched.report.as_ref();
-    let resources = report.map(|report| report.resources.iter().map(DriftedResource::document).collect::<Value>());
+    let documents = |resources: &[DriftedResource]| resources.iter().map(DriftedResource::document).collect::<Value>();
+    let resources = report.map(|report| documents(&report.resources));
+    let stopped = report.map(|report| documents(&report.stopped));
     let repairs = report.map(|report| report.repairs.iter().map(repair).collect::<Value>());
     value!({
         "stack_id": (watched.stack.to_string()),
@@ -202,6 +204,7 @@ fn watched(watched: &WatchedStack) -> Value {
         "drifted_resources": (report.map(|report| i64::try_from(report.drifted).unwrap_or(i64::MAX))),
         "resources": (resources.unwrap_or_default()),
         "repairs": (repairs.unwrap_or_default()),
+        "no_longer_repaired": (stopped.unwrap_or_default()),
         "since": (watched.since.map(instant)),
         "checked_at": (watched.checked.map(instant)),
         "next_check_at": (watched.due.map(instant)),

@@ -36,7 +36,14 @@ async fn what_was_found_is_listed_for_the_project_and_by_policy_for_all() {
     let resources = vec![resource("server", &["flavor", "name"]), resource("group/0/port", &[])];
     let time = "2026-11-20T06:50:00.5Z".parse().expect("a time");
     let repairs = vec![DriftRepair { path: "server".to_owned(), property: "name".to_owned(), time }];
-    let report = DriftReport { status: DriftStatus::Drifted, resources, drifted: 2, reason: None, repairs };
+    let report = DriftReport {
+        status: DriftStatus::Drifted,
+        resources,
+        drifted: 2,
+        reason: None,
+        repairs,
+        stopped: vec![resource("server", &["name"])],
+    };
     let of_it = made.settle("s").await;
     let began = "2026-11-20T06:52:00Z".parse().expect("a time");
     assert!(store.end_drift_check(&check, &of_it, &report, began).await.expect("written"));
@@ -48,6 +55,7 @@ async fn what_was_found_is_listed_for_the_project_and_by_policy_for_all() {
             {"resource_path": "group/0/port", "status": "DELETED", "properties": []},
         ],
         "repairs": [{"resource_path": "server", "property": "name", "repaired_at": "2026-11-20T06:50:00Z"}],
+        "no_longer_repaired": [{"resource_path": "server", "status": "MODIFIED", "properties": ["name"]}],
         "since": "2026-11-20T06:52:00Z", "checked_at": "2026-11-20T06:52:00Z",
         "next_check_at": "2026-11-20T07:52:45Z",
     }]});

@@ -88,24 +88,32 @@ impl ListArgs {
     }
 }
 
-/// With what has drifted, or why nothing is known, in words.
+/// With what has drifted, and why something is not known or not repaired, in words.
 fn with_words(mut watched: Value) -> Value {
-    let resources = watched.get("resources").and_then(Value::as_list).unwrap_or_default();
-    let words = resources.iter().map(|one| {
-        let path = one.str_at("resource_path").unwrap_or_default();
-        let properties = one.get("properties").and_then(Value::as_list).unwrap_or_default();
-        let properties: Vec<&str> = properties.iter().filter_map(Value::as_str).collect();
-        if properties.is_empty() { format!("{path} (deleted)") } else { format!("{path}.{}", properties.join(", ")) }
-    });
-    let mut words: Vec<String> = words.collect();
+    let mut words = of_resources(&watched, "resources");
     let all = watched.get("drifted_resources").and_then(Value::as_i64).unwrap_or_default();
     let more = all.saturating_sub(i64::try_from(words.len()).unwrap_or(i64::MAX));
     if more > 0 {
         words.push(format!("and {more} more"));
     }
     words.extend(watched.str_at("reason").map(str::to_owned));
+    let stopped = of_resources(&watched, "no_longer_repaired");
+    if !stopped.is_empty() {
+        words.push(format!("no longer repaired after 3 times within a day: {}", stopped.join(", ")));
+    }
     if let Some(watched) = watched.as_map_mut() {
         watched.insert("drifted".to_owned(), words.join("; ").into());
     }
     watched
+}
+
+fn of_resources(watched: &Value, key: &str) -> Vec<String> {
+    let resources = watched.get(key).and_then(Value::as_list).unwrap_or_default();
+    let words = resources.iter().map(|one| {
+        let path = one.str_at("resource_path").unwrap_or_default();
+        let properties = one.get("properties").and_then(Value::as_list).unwrap_or_default();
+        let properties: Vec<&str> = properties.iter().filter_map(Value::as_str).collect();
+        if properties.is_empty() { format!("{path} (deleted)") } else { format!("{path}.{}", properties.join(", ")) }
+    });
+    words.collect()
 }

@@ -46,7 +46,8 @@ resources:
 /// Commands that run until they are stopped.
 const SERVERS: [&str; 6] = ["kiln serve", "kiln api", "kiln engine", "kiln demo", "kiln testcloud", "--follow"];
 /// Commands that exit with 1 if they find something, or nothing.
-const FINDERS: [&str; 12] = [
+const FINDERS: [&str; 13] = [
+    "take-over compare --heat-config heat.conf --config-file kiln.conf --stack web --live",
     "kiln webhook test",
     "kiln manage who-uses",
     "config check",

@@ -50,6 +50,8 @@ struct Body {
     reason: Option<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     repairs: Vec<DriftRepair>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    stopped: Vec<DriftedResource>,
 }
 
 #[async_trait]
@@ -455,8 +457,8 @@ fn schedule(columns: &mut Columns<'_>) -> Result<DriftSchedule, Fault> {
 
 /// The body of a report.
 fn body(report: DriftReport) -> Result<String, Error> {
-    let DriftReport { resources, drifted, reason, repairs, .. } = report;
-    serde_json::to_string(&Body { format: FORMAT, resources, drifted, reason, repairs })
+    let DriftReport { resources, drifted, reason, repairs, stopped, .. } = report;
+    serde_json::to_string(&Body { format: FORMAT, resources, drifted, reason, repairs, stopped })
         .map_err(|error| Error::Invalid(error.into()))
 }
 
@@ -465,8 +467,8 @@ fn earlier(columns: &mut Columns<'_>) -> Result<Option<DriftReport>, Fault> {
     let (status, body) = (columns.optional_parsed::<DriftStatus>()?, columns.optional_text()?);
     let (Some(status), Some(body)) = (status, body) else { return Ok(None) };
     let body: Body = serde_json::from_str(&body).map_err(|error| Error::Damaged(error.into()))?;
-    let Body { resources, drifted, reason, repairs, .. } = body;
-    Ok(Some(DriftReport { status, resources, drifted, reason, repairs }))
+    let Body { resources, drifted, reason, repairs, stopped, .. } = body;
+    Ok(Some(DriftReport { status, resources, drifted, reason, repairs, stopped }))
 }
 
 fn watched_stack(columns: &mut Columns<'_>) -> Result<WatchedStack, Fault> {

@@ -54,7 +54,7 @@ fn report(status: DriftStatus, paths: &[&str]) -> DriftReport {
     let resource = |path: &&str| DriftedResource { path: (*path).to_owned(), properties: vec!["größe".to_owned()] };
     let resources: Vec<DriftedResource> = paths.iter().map(resource).collect();
     let reason = (status == DriftStatus::NotChecked).then(|| "no answer: größe".to_owned());
-    DriftReport { status, drifted: resources.len() as u64, resources, reason, repairs: Vec::new() }
+    DriftReport { status, drifted: resources.len() as u64, resources, reason, repairs: Vec::new(), stopped: Vec::new() }
 }
 
 /// A stack that is settled, made at a time.
@@ -286,9 +286,11 @@ async fn a_repair_is_wished_by_the_schedule_in_force_and_kept_with_the_report() 
             assert_eq!((check.repair, &check.repairs), (wished, &kept), "{of_project:?} {own:?}");
             kept.clone_from(&repairs);
             // Also if the stack could not be compared meanwhile.
-            let report = DriftReport { repairs: repairs.clone(), ..report(DriftStatus::NotChecked, &[]) };
+            let unknown = report(DriftStatus::NotChecked, &[]);
+            let stopped = report(DriftStatus::Drifted, &["größe"]).resources;
+            let report = DriftReport { repairs: repairs.clone(), stopped, ..unknown };
             assert!(store.end_drift_check(&check, &web, &report, at(6)).await.unwrap());
-            assert_eq!(watched(store).await[0].report.as_ref().unwrap().repairs, repairs);
+            assert_eq!(watched(store).await[0].report.as_ref(), Some(&report));
         }
         let listed: Vec<bool> = store.drift_schedules(PROJECT).await.unwrap().iter().map(|one| one.repair).collect();
         assert_eq!(listed, [false, true]);

@@ -98,7 +98,7 @@ async fn a_schedule_repairs_what_has_a_low_risk_and_stops_where_somebody_insists
     // Somebody insists, and also changes a member of the group.
     world.rename("network", "net", "theirs").await;
     let found = until(&world, "left", |one| one["Drifted"].as_str().is_some_and(|text| text.contains("no longer")));
-    let told = "net.name; no longer repaired, because it was 3 times within a day: net.name";
+    let told = "net.name; no longer repaired after 3 times within a day: net.name";
     assert_eq!((&found["Status"], &found["Drifted"]), (&json!("DRIFTED"), &json!(told)));
     world.rename("network", "1", "theirs").await;
     let end = Instant::now() + Duration::from_mins(2);
