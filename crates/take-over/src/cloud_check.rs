@@ -11,6 +11,7 @@ use kiln_identity::{Identity, SignedRequest};
 use kiln_plan::ResourceTypes;
 use kiln_plan::hidden::Door;
 use kiln_resource::Resource;
+use kiln_stack::Clouds;
 use kiln_stack::load::places;
 use kiln_store::{Error, StackId, TakenTree};
 use kiln_value::{Secret, Value};
@@ -22,14 +23,11 @@ use crate::tree_in_memory::{Loaded, TreeInMemory};
 
 /// Asks the cloud of a Kiln.
 pub struct CloudCheck {
-    /// Connects to the cloud.
-    pub connector: Connector,
-    /// Asks Keystone for signatures.
-    pub identity: Arc<dyn Identity>,
-    /// The domain of stack users.
-    pub signalling: Signalling,
-    /// How many resources are read in a second, in the long run.
-    pub rate: u32,
+    connector: Connector,
+    identity: Arc<dyn Identity>,
+    signalling: Signalling,
+    /// How many objects are read in a second, in the long run.
+    rate: u32,
     memory: TreeInMemory,
 }
 
@@ -45,7 +43,8 @@ pub struct CloudFindings {
 }
 
 impl CloudCheck {
-    /// With the types of a Kiln, and its cloud.
+    /// With the types of a Kiln, its cloud, the Keystone that checks signatures, the domain of stack users, and how many objects are
+    /// read in a second.
     pub fn new(
         types: Arc<ResourceTypes>,
         connector: Connector,
@@ -63,12 +62,12 @@ impl CloudCheck {
     pub async fn check(&mut self, tree: TakenTree) -> Result<CloudFindings, Error> {
         let mut found = CloudFindings::default();
         self.check_users(&tree, &mut found).await;
-        let (connector, identity, signalling) =
-            (self.connector.clone(), Arc::clone(&self.identity), self.signalling.clone());
-        let clouds = StoredClouds::new;
-        let loaded =
-            self.memory.load(tree, |store| Arc::new(clouds(store, connector, identity).with_signalling(signalling)));
-        let Loaded { backends, view, hidden } = loaded.await?;
+        let (connector, identity) = (self.connector.clone(), Arc::clone(&self.identity));
+        let signalling = self.signalling.clone();
+        let clouds = |store| -> Arc<dyn Clouds> {
+            Arc::new(StoredClouds::new(store, connector, identity).with_signalling(signalling))
+        };
+        let Loaded { backends, view, hidden } = self.memory.load(tree, clouds).await?;
         let token = match backends.cloud(view.root(), true).await {
             Ok(cloud) => cloud.project_id().await,
             Err(failure) => Err(failure),

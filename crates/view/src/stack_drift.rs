@@ -7,7 +7,7 @@ use futures::StreamExt as _;
 use futures::future::{BoxFuture, FutureExt as _};
 use kiln_plan::hidden::{HiddenValues, Masked};
 use kiln_plan::{Kind, facts};
-use kiln_resource::names::{self, Kept};
+use kiln_resource::names::{self, Kept, KeptNames};
 use kiln_resource::object_drift::{Shown, said};
 use kiln_resource::translation::Answers;
 use kiln_resource::{Cloud, Context, Failure, OperationState, RegisteredType, Resource, ResourceType};
@@ -347,13 +347,13 @@ async fn meanings(view: &LoadedStack, row: &Resource, cloud: &Reading) -> Vec<Ne
 }
 
 /// The row with the IDs that names in differing properties have today, if it does not know which they had: Heat does not store
-/// them. Also the names.
+/// them. Also the names, those without an object as they are.
 async fn looked_up(
     view: &LoadedStack,
     row: &Resource,
     drift: &Drift,
     cloud: &ReadingCloud,
-) -> Option<(Resource, Vec<(Path, Kept)>)> {
+) -> Option<(Resource, KeptNames)> {
     let Drift::Modified(differing) = drift else { return None };
     let (kind, definition) = (view.kind(row)?, row.definition.as_ref()?);
     let rules = &kind.resource_type().translation;
@@ -363,14 +363,13 @@ async fn looked_up(
         _ => false,
     };
     names.retain(|place, kept| kept.id == kept.lookup.value && is_differing(place));
-    let mut known = Vec::new();
+    let mut known = KeptNames::new();
     for (place, kept) in names {
         match cloud.find(&kept.lookup.finder, &kept.lookup.value).await {
-            // An ID.
-            Ok(id) if id == kept.lookup.value => {}
-            Ok(id) => known.push((place, Kept { id, ..kept })),
-            // A name of nothing, or an ID: what cannot be looked up is compared as it is.
-            Err(_) => {}
+            Ok(id) if id != kept.lookup.value => _ = known.insert(place, Kept { id, ..kept }),
+            // A name that means nothing any more, or not one object.
+            Err(_) if !is_id(&kept.lookup.value) => _ = known.insert(place, kept),
+            Ok(_) | Err(_) => {}
         }
     }
     if known.is_empty() {
@@ -378,12 +377,17 @@ async fn looked_up(
     }
     let mut row = row.clone();
     let definition = Arc::make_mut(row.definition.as_mut()?);
-    names::keep(&mut definition.properties, &known.iter().cloned().collect());
+    names::keep(&mut definition.properties, &known);
     Some((row, known))
 }
 
+/// Whether a text has the form of an ID: a UUID, also without hyphens, or a number.
+fn is_id(text: &str) -> bool {
+    uuid::Uuid::try_parse(text).is_ok() || text.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 /// Takes out what still differs where a name was looked up: it may have meant another object when the object was made.
-fn leave_names(compared: &mut Compared, names: Vec<(Path, Kept)>) -> Vec<NewMeaning> {
+fn leave_names(compared: &mut Compared, names: KeptNames) -> Vec<NewMeaning> {
     let Drift::Modified(differing) = &mut compared.drift else { return Vec::new() };
     let mut meanings = Vec::new();
     for (place, Kept { lookup, id }) in names {
@@ -391,7 +395,9 @@ fn leave_names(compared: &mut Compared, names: Vec<(Path, Kept)>) -> Vec<NewMean
         for left in differing.extract_if(.., |one| one.name == *property) {
             let kept = left.actual.as_str().unwrap_or_default().to_owned();
             let (property, name) = (place.to_string(), lookup.value.clone());
-            meanings.push(NewMeaning { property, name, kept, current: id.clone() });
+            if id != name {
+                meanings.push(NewMeaning { property, name, kept, current: id.clone() });
+            }
         }
     }
     if differing.is_empty() {
