@@ -2,9 +2,13 @@
 //! on request.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use kiln_cloud::Credentials;
+use kiln_plan::ResourceTypes;
+use kiln_resource::names::{self, KeptNames};
+use kiln_resource::translation::Answers;
 use kiln_resource::{Resource, ResourceId};
 use kiln_stack::load::places;
 use kiln_store::{Error, Stack, StackId, TakeOver, TakeOverState, TakenStack, TakenTree};
@@ -69,7 +73,7 @@ pub async fn compare(
     for (index, record) in records.into_iter().enumerate() {
         let prepared = way_back.prepare(&record).await?;
         let differences = match (&prepared.kiln, &prepared.known) {
-            (Some(kiln), Some(known)) => differences(kiln, known),
+            (Some(kiln), Some(known)) => differences(&import.converter.types, kiln, known),
             (Some(_), None) => vec![change("", "it is not in Heat")],
             (None, Some(_)) => vec![change("", "it is deleted in Kiln")],
             (None, None) => Vec::new(),
@@ -88,7 +92,7 @@ fn change(place: &str, what: impl Into<String>) -> Change {
 }
 
 /// The differences between two trees. Values are not shown: they may be secrets.
-fn differences(kiln: &TakenTree, known: &TakenTree) -> Vec<Change> {
+fn differences(types: &ResourceTypes, kiln: &TakenTree, known: &TakenTree) -> Vec<Change> {
     let mut found = Differences::default();
     // Of a stack that both have, where it is in Kiln.
     let places = places(known.stacks.iter().chain(&kiln.stacks).map(|taken| &taken.stack));
@@ -111,7 +115,7 @@ fn differences(kiln: &TakenTree, known: &TakenTree) -> Vec<Change> {
         left.remove(&row.id);
         let place = below(places.get(&row.stack).map_or("", String::as_str), &row.name);
         match rows.get(&row.id) {
-            Some(known) => found.row(&place, row, known),
+            Some(known) => found.row(&place, &with_names(types, row, known), known),
             None => found.note(&place, "this resource is not in Heat"),
         }
     }
@@ -134,6 +138,19 @@ fn differences(kiln: &TakenTree, known: &TakenTree) -> Vec<Change> {
     );
     found.field("", "credentials", &credentials(kiln), &credentials(known));
     found.changes
+}
+
+/// A row of Kiln with the names that Heat has stored, instead of their IDs, which Heat does not store.
+fn with_names(types: &ResourceTypes, row: &Resource, known: &Resource) -> Resource {
+    let mut row = row.clone();
+    let (Some(definition), Some(known)) = (&mut row.definition, &known.definition) else { return row };
+    let Some(registered) = types.types.get(&known.resource_type) else { return row };
+    let names = names::kept(&registered.resource_type.translation, known, known.given(), &Answers::new());
+    let names: KeptNames = names.into_iter().filter(|(_, kept)| kept.id == kept.lookup.value).collect();
+    if !names.is_empty() {
+        names::keep(&mut Arc::make_mut(definition).properties, &names);
+    }
+    row
 }
 
 /// The credentials of a tree, without what only Kiln stores.

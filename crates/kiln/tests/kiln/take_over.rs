@@ -628,6 +628,7 @@ async fn the_cloud_says_before_a_switch_what_would_not_work() {
     heat.client(&cloud, &service.url(), &["stack", "create", "live", "-t", &template, "--wait"]).ok();
     assert_eq!(service.stop().0, 0);
     heat.take_over("switch", &["--project", &project, "--back"]).ok();
+    assert_eq!(heat.compared(&["--stack", "live"]), "live imported [] yes\n", "Heat has no IDs of names");
     // From here on Kiln knows what Heat's tables say, and nothing else.
     heat.take_over("drop", &[]).ok();
     heat.import(&[]);
