@@ -1,5 +1,5 @@
-//! Compares what Kiln has stored of the stacks of a Heat with Heat's tables, field by field, and with the cloud
-//! on request.
+//! Compares what Kiln has stored of the stacks of a Heat with Heat's tables, field by field, and asks the
+//! cloud on request.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
@@ -43,7 +43,8 @@ impl Comparison {
     }
 }
 
-/// Compares the selected stacks that are imported or belong to Kiln; with `cloud`, it is asked about each. `seen` gets each with the number of those behind and of all.
+/// Compares the selected stacks that are imported or belong to Kiln; with `cloud`, it is asked about each. `seen` gets each with
+/// the number of those behind and of all.
 ///
 /// # Errors
 /// Errors of the databases.

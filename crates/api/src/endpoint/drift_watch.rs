@@ -96,6 +96,7 @@ static BODY: Body = Body {
 const UPDATE: &str = "stacks:update";
 /// The rule of lists with `global_tenant`.
 const ALL_PROJECTS: &str = "drift:global_index";
+
 /// `GET /drift`: in the order of IDs, in pages.
 async fn list(call: &Call) -> Result<Response, ApiError> {
     let everywhere = call.query.boolean("global_tenant")?.unwrap_or(false);

@@ -53,6 +53,7 @@ pub(super) static DELETE: Endpoint = Endpoint {
 
 /// The rule of lists with `global_tenant`.
 const ALL_PROJECTS: &str = "orphans:global_index";
+
 /// `GET`: newest first, in pages.
 async fn list(call: &Call) -> Result<Response, ApiError> {
     let everywhere = call.query.boolean("global_tenant")?.unwrap_or(false);

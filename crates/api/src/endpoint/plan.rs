@@ -164,6 +164,7 @@ static EXECUTED: Body = Body {
 
 /// The rule of reading what a stack becomes.
 const READ: &str = "stacks:template";
+
 #[derive(Serialize)]
 struct Whole {
     plan: Shown,

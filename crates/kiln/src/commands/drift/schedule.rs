@@ -33,8 +33,8 @@ pub(crate) struct ListArgs {
 #[derive(Args, Debug)]
 #[command(add = Effect::Changes("engines repair only what interrupts nothing"))]
 #[command(after_help = "\
-Engines compare the stacks with their own credentials, and change nothing. When something has drifted, \
-webhooks and the notifications of the operator get drift.found.
+Engines compare the stacks with the stored credentials of each. Without --repair, they change nothing. When \
+something has drifted, webhooks and the notifications of the operator get drift.found.
 
 With --repair, an engine gives changed properties the values of the template again, if that interrupts nothing. \
 For deleted objects and what needs a replacement it saves a plan, which waits for you: 'kiln plan list'. A property \
