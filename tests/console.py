@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Compares the console commands of Heat with those of Kiln, output for output: tests/console.py KILN [-v] [--short]
+"""Compares the console commands of Heat with those of Kiln, output for output: tests/console.py KILN [-v] [--short | --record]
 
 Every line of `console.txt` runs with heat-manage, heat-status and heat-keystone-setup-domain of Heat, and with a Kiln that is called
 so. Exit codes, outputs and errors are compared, without times, IDs, random values and lines of the log; of errors in a command line
@@ -9,7 +9,8 @@ heat-keystone-setup-domain has a simulated Keystone.
 
 A text in brackets before a line is the reason of an expected difference, of all Heats or of one version: `[19: reason] LINE`.
 docs/compatibility.md must name every reason; a difference that is gone is a failure. Compared are the Heat of PyPI (27) and, where
-it is installed and `--short` is not given, that of Debian (19). `-v` shows all differences. Prints `N passed, N failed`.
+it is installed, that of Debian (19). With `--short`, what Heat 27 printed is read from `console-27.json`, which `--record` writes and
+each run without `--short` checks. `-v` shows all differences. Prints `N passed, N failed`.
 """
 import concurrent.futures
 import contextlib
@@ -36,6 +37,8 @@ from harness.pypi import ROOT, install  # noqa: E402
 
 HERE = pathlib.Path(__file__).resolve().parent
 IS_LOUD = '-v' in sys.argv
+IS_SHORT = '--short' in sys.argv
+RECORDED = '27'
 COMMANDS = ['heat-manage', 'heat-status', 'heat-keystone-setup-domain']
 # What a later SQLAlchemy does not support.
 PYPI = ['openstack-heat==27.0.1', 'SQLAlchemy<2.1', 'setuptools<81']
@@ -43,8 +46,9 @@ DEBIAN = pathlib.Path('/usr/bin/heat-manage')
 KEY = '0123456789abcdef0123456789abcdef'
 STACK, GONE, RESOURCE = (str(uuid.uuid5(uuid.NAMESPACE_DNS, name)) for name in ['web', 'gone', 'word'])
 
-# What differs between two runs of the same program.
+# What differs between two runs of the same program, and between machines.
 NOISE = [
+    (re.compile(rf'\b{re.escape(socket.gethostname())}\b *'), '<host> '),
     (re.compile(r'[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}'), '<uuid>'),
     (re.compile(r'\b[0-9a-f]{32}\b'), '<id>'),
     (re.compile(r'\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d+)?Z?'), '<time>'),
@@ -150,6 +154,26 @@ class Heat(Program):
         return rows(self.sql('SELECT hostname FROM service WHERE deleted_at IS NULL'))
 
 
+class Recorded:
+    """What a Heat printed, step after step."""
+
+    def __init__(self, version):
+        self.steps = iter(recorded(version))
+
+    def run(self, line):
+        recorded_line, code, out, errors = next(self.steps, [None, None, '', ''])
+        check(f'{line} is recorded', line == recorded_line, f'recorded is {recorded_line}: run tests/console.py KILN --record')
+        return code, out, errors
+
+
+def recording(version):
+    return HERE / f'console-{version}.json'
+
+
+def recorded(version):
+    return json.loads(recording(version).read_text())
+
+
 class Kiln(Program):
     """The same, made by a service that is killed."""
 
@@ -203,7 +227,7 @@ class Kiln(Program):
 
 
 def rows(found):
-    return '\n'.join(sorted(' '.join(map(str, row)) for row in found))
+    return plain('\n'.join(sorted(' '.join(map(str, row)) for row in found)))
 
 
 def plain(text):
@@ -241,9 +265,12 @@ def steps(version):
 
 
 def compare(heat, kiln, version):
+    """Compares all steps; returns what Heat printed."""
     guide = (ROOT / 'docs/compatibility.md').read_text()
+    printed = []
     for reason, line in steps(version):
         results = [heat.run(line), kiln.run(line)]
+        printed.append([line, *results[0]])
         if '--help' in line:
             results = [(results[0][0], ' '.join(missing(line, results[0][1], results[1][1], kiln)), ''), (results[1][0], '', '')]
         what = f'Heat {version}: {line}'
@@ -256,12 +283,15 @@ def compare(heat, kiln, version):
             check(f'{what}: docs/compatibility.md has the reason', reason in guide, reason)
         if IS_LOUD and difference:
             print(f'{what} [{reason}]\n{difference}\n')
+    return printed
 
 
 def versions():
-    """The folders of the commands of the Heats that are here."""
-    found = {'27': install('heat-27', *PYPI) / 'bin'}
-    if DEBIAN.exists() and '--short' not in sys.argv:
+    """The folders of the commands of the Heats that are here; None for a recording."""
+    if IS_SHORT:
+        return {RECORDED: None}
+    found = {RECORDED: install('heat-27', *PYPI) / 'bin'}
+    if DEBIAN.exists():
         said = subprocess.run([DEBIAN, '--version'], capture_output=True, text=True).stdout.strip()
         found[said.split('.')[0]] = DEBIAN.parent
     return found
@@ -269,19 +299,25 @@ def versions():
 
 def of_version(version, commands):
     """All commands of a version of Heat, and the same of Kiln."""
-    heat, kiln = Heat('heat', work / f'heat-{version}', commands), Kiln('kiln', work / f'kiln-{version}', links)
+    kiln = Kiln('kiln', work / f'kiln-{version}', links)
+    heat = Recorded(version) if commands is None else Heat('heat', work / f'heat-{version}', commands)
+    programs = [program for program in [heat, kiln] if isinstance(program, Program)]
     try:
-        for program in [heat, kiln]:
+        for program in programs:
             program.start_cloud()
             program.configure()
             program.run('heat-manage db_sync')
             program.fill()
-        compare(heat, kiln, version)
+        printed = compare(heat, kiln, version)
     finally:
-        for program in [heat, kiln]:
+        for program in programs:
             if program.cloud:
                 program.cloud.kill()
                 program.cloud.wait()
+    if '--record' in sys.argv and version == RECORDED:
+        recording(version).write_text('[\n' + ',\n'.join(json.dumps(step) for step in printed) + '\n]\n')
+    elif version == RECORDED:
+        check('the recording is what Heat prints', printed == recorded(version), 'run tests/console.py KILN --record')
     print(f'Heat {version}: {sum(1 for _ in steps(version))} commands', flush=True)
 
 
