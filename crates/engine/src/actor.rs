@@ -301,24 +301,26 @@ impl Work {
             return Ok(None);
         }
         if *self.actor.drain.borrow() {
-            if !self.slots.any_calling()
-                && !self.inbox.is_receiving()
-                && self.removing.is_empty()
-                && self.events.is_empty()
-            {
+            if self.is_stored() && !self.slots.any_calling() && !self.inbox.is_receiving() && self.removing.is_empty() {
                 return Ok(Some(Exit::Drained(AtRest::at(End::Drained, self).await)));
             }
         } else {
-            if !self.request.active && self.inbox.is_empty() && self.removing.is_empty() {
+            let is_idle = !self.request.active && self.inbox.is_empty() && self.removing.is_empty();
+            if is_idle && self.is_stored() {
                 return Ok(Some(Exit::Settled(AtRest::at(End::Settled, self).await)));
             }
             self.call_queued();
         }
         // A request to a nested stack is stored before its end is checked.
-        if self.events.is_empty() && self.questions.is_empty() && self.writes.is_empty() {
+        if self.is_stored() && self.questions.is_empty() {
             self.wait().await?;
         }
         Ok(None)
+    }
+
+    /// Whether all that has come due is decided and stored.
+    fn is_stored(&self) -> bool {
+        self.events.is_empty() && self.writes.is_empty()
     }
 
     fn now(&self) -> Duration {

@@ -203,6 +203,7 @@ impl Cluster {
     pub(crate) async fn stop(&self, engine: usize) {
         let Some(process) = self.slot(engine).and_then(|mut slot| slot.process.take()) else { return };
         self.sim.trace.note(&process.label.to_string(), || "is stopped".to_owned());
+        self.sim.ledger.stopped();
         process.gate.open();
         if self.sim.has(Sabotage::StopDropsCalls) {
             process.gate.kill();

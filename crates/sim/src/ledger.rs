@@ -302,9 +302,14 @@ impl Ledger {
         self.inner().take_overs.killed(label, now);
     }
 
-    /// The number of processes that were killed.
-    pub(crate) fn count_killed(&self) -> u64 {
-        self.inner().take_overs.count_killed() as u64
+    /// An engine was stopped.
+    pub(crate) fn stopped(&self) {
+        self.inner().take_overs.stopped();
+    }
+
+    /// The number of processes that were killed or stopped.
+    pub(crate) fn count_ended(&self) -> u64 {
+        self.inner().take_overs.count_ended()
     }
 
     /// The stacks in progress that a killed engine holds, and since when.

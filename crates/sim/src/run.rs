@@ -382,8 +382,8 @@ async fn judge_rest(sim: &Arc<Simulation>) {
         let most = match query {
             // Each engine looks for work and for events to send, and reports its heartbeat.
             "claim" | "engines" | "take over" => 65 * engines,
-            // Each engine forgets each process that was killed.
-            "forget engine" => sim.ledger.count_killed() * engines,
+            // Each engine forgets each process that has ended: that of a stopped one may be unable to report its end.
+            "forget engine" => sim.ledger.count_ended() * engines,
             "next_lane" => 32 * engines,
             "renew" | "report" => 15 * engines,
             "now" => 7 * engines,

@@ -18,6 +18,7 @@ const BOUND_IN_NOISE_MS: u64 = 90_000;
 pub(crate) struct TakeOvers {
     held: BTreeMap<StackId, (Label, Lease, u64)>,
     killed: BTreeMap<Label, u64>,
+    stopped: u64,
 }
 
 impl TakeOvers {
@@ -40,9 +41,14 @@ impl TakeOvers {
         self.killed.insert(label, now);
     }
 
-    /// The number of processes that were killed.
-    pub(crate) fn count_killed(&self) -> usize {
-        self.killed.len()
+    /// An engine was stopped.
+    pub(crate) fn stopped(&mut self) {
+        self.stopped += 1;
+    }
+
+    /// The number of processes that were killed or stopped.
+    pub(crate) fn count_ended(&self) -> u64 {
+        self.killed.len() as u64 + self.stopped
     }
 
     /// The stacks that a killed engine holds, and since when: its last claim may arrive after its end.

@@ -85,6 +85,11 @@ fn what_was_mended_stays_mended() {
         include_str!("data/a_refused_row_of_a_snapshot.json"),
         // Seed 3108: a snapshot was made of a resource that was deleted and waited at its post-delete hook.
         include_str!("data/a_snapshot_while_a_deleted_resource_waits_at_a_hook.json"),
+        // Seed 86053: the end of the nested stack was noticed, but the actor ended before it was stored, without end; and the
+        // group was said to change its size for ever.
+        include_str!("data/a_group_that_is_deleted_while_its_change_of_size_is_awaited.json"),
+        // Seed 39955: the database refused a row, whose operation deleted an object that the next plan only updated.
+        include_str!("data/a_plan_while_an_operation_has_not_ended.json"),
     ] {
         let scenario: Scenario = serde_json::from_str(text).expect("a scenario");
         assert_eq!(run(&scenario, false, None).violation, None);

@@ -172,12 +172,18 @@ impl Work {
 
     /// A nested stack whose change of size is awaited has settled.
     pub(super) fn scaling_ended(&mut self, message: Message, child: &Summary) {
-        let group = self.model.row(child.resource).map(|row| row.id);
-        let Some(group) = group.filter(|_| !child.deleted) else { return self.writes.handled(message.id) };
+        let Some(group) = self.model.row(child.resource).map(|row| row.id) else {
+            return self.writes.handled(message.id);
+        };
         // A running operation on the group comes first: it may have changed the nested stack again.
         let name = message.resource.clone().unwrap_or_default();
         if self.slots.is_busy(group) || !self.inbox.block(&[&name]) {
             return self.inbox.put_back(message);
+        }
+        if child.deleted {
+            let gone = "its nested stack is deleted".to_owned();
+            let failure = Failure::other(Class::of("NotFound"), gone.clone());
+            return self.scaled(message, group, Some(gone), Err(failure));
         }
         let by_age = self.model.row(group).and_then(|row| self.kind_of(&row.name, &row.implementation));
         let by_age = by_age.is_some_and(|kind| kind.members_by_age());

@@ -25,6 +25,9 @@ use kiln_value::{Class, Diagnostic, Map, Value};
 use super::weigh::{change_of, change_of_stack, undecided, weigh};
 use super::{Awaited, PlaceOfStack, PlannedChange, PlannedResource, Preview, References, Terms};
 
+/// Why nothing can be said about a resource.
+const UNFINISHED: &str = "the database refused its row, and its last operation has not ended; try again in a minute";
+
 /// The simulated update of one stack.
 pub(super) struct Rehearsal<'a> {
     backends: &'a Backends,
@@ -38,6 +41,9 @@ pub(super) struct Rehearsal<'a> {
     model: Model,
     scope: StackScope,
     entries: IndexMap<String, PlannedResource>,
+    /// The rows whose operation the end of the last request has left running, because the database refused them. Their objects
+    /// may still change.
+    unfinished: BTreeSet<ResourceId>,
     /// The planned state of processed rows.
     prospects: BTreeMap<ResourceId, Prospect>,
     /// The effect of the operation that is being decided about, by resource name.
@@ -93,6 +99,7 @@ impl<'a> Rehearsal<'a> {
             model,
             scope,
             entries,
+            unfinished: BTreeSet::new(),
             prospects,
             next,
             sources,
@@ -125,7 +132,13 @@ impl<'a> Rehearsal<'a> {
                 for command in commands {
                     match command {
                         Command::Decide { serial, name, row } => events.extend(self.decide(serial, name, row).await?),
-                        Command::Start(row) | Command::Resume(row) => events.push_back(self.pretend(row)),
+                        Command::Start(row) => events.push_back(self.pretend(row)),
+                        Command::Resume(row) => {
+                            if !self.stack.is_pending() {
+                                self.unfinished.insert(row);
+                            }
+                            events.push_back(self.pretend(row));
+                        }
                         Command::Save(id) => self.see(id),
                         _ => {}
                     }
@@ -200,6 +213,9 @@ impl<'a> Rehearsal<'a> {
                 (Answer::of(decision), change)
             }
         };
+        if row.as_ref().is_some_and(|row| self.unfinished.contains(&row.id)) {
+            change = PlannedChange::Refused(UNFINISHED.to_owned());
+        }
         if let PlannedChange::Replaced(reasons) = &mut change
             && self.terms.own().any(|own| own == name)
         {
