@@ -16,7 +16,7 @@ use crate::{Config, Source, heats_own, options};
 pub enum Level {
     /// The option has no meaning in Kiln.
     Note,
-    /// The value means something in Heat that Kiln does not do, without a difference for stacks.
+    /// The value is not that of the Heat whose stacks are taken over.
     Warning,
     /// The option is unknown, its value is not valid, or it means something in Heat that Kiln does not do.
     Error,
@@ -118,6 +118,17 @@ pub fn finding_of(config: &Config, error: &anyhow::Error) -> Finding {
         _ => None,
     });
     Finding { level: Level::Error, place, option: Some((section, name)), message, hint: None }
+}
+
+/// A warning about an option, with the place where it is set.
+pub fn warning<'a>(config: &Config, at: impl Into<At<'a>>, message: String) -> Finding {
+    let at = at.into();
+    let place = match config.given(at) {
+        Some((_, Source::File(file, line))) => Some((file, line)),
+        _ => None,
+    };
+    let option = Some((at.section.to_owned(), at.option.name().to_owned()));
+    Finding { level: Level::Warning, place, option, message, hint: None }
 }
 
 /// The sections with options of Keystone users.

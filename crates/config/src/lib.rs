@@ -6,6 +6,7 @@
 
 pub mod account;
 pub mod check;
+mod differences;
 pub mod heats_own;
 pub mod option;
 pub mod options;
@@ -24,6 +25,7 @@ use kiln_template::YaqlLimits;
 use kiln_value::Secret;
 
 pub use self::account::Account;
+pub use self::differences::differences;
 use self::check::Level;
 use self::option::{ACCOUNTS, At, Kind, Place, as_flag};
 use crate::option::ConfigOption;

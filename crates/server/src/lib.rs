@@ -12,6 +12,7 @@ pub mod doctor;
 mod encryption_key;
 pub mod heartbeat_thread;
 mod heat_projects;
+mod heat_settings;
 pub mod in_process;
 pub mod lifecycle_plugins;
 pub mod listeners;

@@ -49,8 +49,8 @@ impl PolicyFiles {
         })
     }
 
-    /// The effective rules.
-    pub fn read(&self) -> Result<Policy> {
+    /// The rules of the operator.
+    pub(crate) fn rules(&self) -> Result<Map> {
         let mut rules = Map::new();
         if self.named.0 || self.file.is_file() {
             rules.extend(read(&self.file).context("[oslo_policy] policy_file")?);
@@ -60,6 +60,12 @@ impl PolicyFiles {
                 rules.extend(read(&file).context("[oslo_policy] policy_dirs")?);
             }
         }
+        Ok(rules)
+    }
+
+    /// The effective rules.
+    pub fn read(&self) -> Result<Policy> {
+        let rules = self.rules()?;
         let policy = kiln_api::policy(self.new_defaults).with_overrides(&rules).context("[oslo_policy]")?;
         for problem in doubts(&policy, &rules) {
             tracing::warn!("policy {problem}");

@@ -95,15 +95,22 @@ fn all(read: Result<Vec<ResourceType>, Vec<DefinitionError>>) -> Result<Vec<Reso
     })
 }
 
-/// The operator's environment files.
-fn read_environments(catalog: &mut ResourceTypes, config: &Config) -> Result<()> {
+/// The operator's environment files, with their texts.
+pub(crate) fn environment_files(config: &Config) -> Result<Vec<(PathBuf, String)>> {
     let folder = config.text(&stacks::ENVIRONMENT_DIR).map_or_else(|| config.beside("environment.d"), PathBuf::from);
-    let Ok(entries) = std::fs::read_dir(&folder) else { return Ok(()) };
+    let Ok(entries) = std::fs::read_dir(&folder) else { return Ok(Vec::new()) };
     let mut files: Vec<_> =
         entries.filter_map(|entry| Some(entry.ok()?.path())).filter(|path| path.is_file()).collect();
     files.sort();
-    for file in files {
+    let read = |file: PathBuf| {
         let text = std::fs::read_to_string(&file).with_context(|| file.display().to_string())?;
+        Ok((file, text))
+    };
+    files.into_iter().map(read).collect()
+}
+
+fn read_environments(catalog: &mut ResourceTypes, config: &Config) -> Result<()> {
+    for (file, text) in environment_files(config)? {
         tell_unused(&file, &text);
         // Like Heat, ignore an invalid file.
         if let Err(error) = catalog.load(&text) {

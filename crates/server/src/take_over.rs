@@ -6,6 +6,7 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use kiln_cloud::Credentials;
 use kiln_config::Config;
+use kiln_config::check::Finding;
 use kiln_config::options::{self, server, stacks};
 use kiln_plan::ResourceTypes;
 use kiln_store::Options;
@@ -13,6 +14,7 @@ use kiln_take_over::{CloudCheck, Converter, HeatDatabase, HeatKey};
 use kiln_value::Secret;
 
 use crate::database::{self, PUBLIC_KEY};
+use crate::heat_settings::settings;
 use crate::policy_files::PolicyFiles;
 use crate::service_cloud::{ServiceCloud, credentials};
 use crate::{plugins, resource_types};
@@ -34,6 +36,7 @@ pub struct Heat {
     pub encrypts: bool,
     /// The user to whom its trusts delegate; `None`: its configuration has none.
     pub trustee: Option<Credentials>,
+    config: Config,
 }
 
 impl Heat {
@@ -51,7 +54,12 @@ impl Heat {
         let database =
             opened.map_err(|error| database::refused(&options.url, &error)).with_context(|| place.to_string())?;
         let encrypts = config.flag(&stacks::ENCRYPT_PARAMETERS_AND_PROPERTIES)?;
-        Ok(Self { database, key, options, has_public_key, encrypts, trustee: trustee(&config)? })
+        Ok(Self { database, key, options, has_public_key, encrypts, trustee: trustee(&config)?, config })
+    }
+
+    /// What its configuration, its policy and its environment say that a Kiln does not do, or does otherwise.
+    pub fn settings(&self, kiln: &Config) -> Vec<Finding> {
+        settings(&self.config, kiln)
     }
 
     /// Its database, and the conversion of its stacks with the types of a Kiln, without credentials.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use jiff::Timestamp;
 use kiln_resource::{Action, CredentialsId, GuardId, MessageId, PlanId, Resource, ResourceId, State, Status};
-use kiln_store::{Batch, Desired, Event, EventQuery, Lease, Message, NewStack, Stack, StackId};
+use kiln_store::{Batch, Desired, Event, EventQuery, Lease, Message, NewStack, OperationId, Stack, StackId};
 use kiln_value::Value;
 
 use crate::cloud::{CloudCall, Object};
@@ -60,6 +60,8 @@ struct Inner {
     /// The parent stack of each nested stack.
     parents: BTreeMap<StackId, StackId>,
     stacks: BTreeMap<StackId, StackRecord>,
+    /// The operations that are rollbacks.
+    rollbacks: BTreeSet<OperationId>,
     /// The models of templates.
     wishes: BTreeMap<(String, String), Arc<TemplateModel>>,
     queries: BTreeMap<&'static str, u64>,
@@ -362,6 +364,11 @@ impl Ledger {
         self.inner().stacks.get(&id).map(|record| record.stack.clone())
     }
 
+    /// Whether an operation is a rollback. Its requests to nested stacks may be done later than a newer request to the root.
+    pub(crate) fn is_rollback(&self, operation: OperationId) -> bool {
+        self.inner().rollbacks.contains(&operation)
+    }
+
     /// A guard is stored that protects these objects.
     pub(crate) fn guard(&self, id: GuardId, objects: BTreeSet<String>) {
         self.inner().guarded.insert(id, objects);
@@ -541,6 +548,9 @@ impl Ledger {
         let now = sim.time.ms();
         if stack.details.operation.is_none() {
             inner.own.insert(stack.id, stack.generation);
+        }
+        if stack.state.action == Action::Rollback {
+            inner.rollbacks.insert(stack.operation());
         }
         let rollback = !stack.disable_rollback;
         let record = inner.stacks.entry(stack.id).or_insert_with(|| StackRecord {

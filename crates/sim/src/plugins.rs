@@ -42,6 +42,8 @@ pub(crate) struct PluginRecord {
     asked: u64,
     /// The last time that it was asked about each operation, and its answer.
     answers: BTreeMap<String, (u64, Answer)>,
+    /// The operations that it has let begin at any time: an engine that has lost the stack may ask again.
+    admitted: BTreeSet<String>,
     ended: BTreeSet<String>,
     /// Operations that have ended, with the stack.
     due: Vec<(String, String)>,
@@ -56,13 +58,16 @@ impl PluginRecord {
 
     /// An engine that has lost the stack may hear its answer late: only the last one counts.
     fn answer(&mut self, operation: &str, asked: u64, answer: Answer) {
+        if answer == Answer::Admitted {
+            self.admitted.insert(operation.to_owned());
+        }
         if let Some(last) = self.answers.get_mut(operation).filter(|(last, _)| *last == asked) {
             last.1 = answer;
         }
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 enum Answer {
     /// None yet, or never: a cancel, the time limit or the end of the engine has ended the run.
     None,
@@ -117,6 +122,9 @@ pub(crate) fn settled(sim: &Simulation, stack: &Stack, settle: &Settle) {
     let what = format!("{} of {}", settle.state.action, stack.name);
     match told.answers.get(&operation).map(|(_, answer)| *answer) {
         Some(Answer::Admitted) => told.due.push((operation, what)),
+        Some(_) if settle.state.status == Status::Complete && told.admitted.contains(&operation) => {
+            told.due.push((operation, what));
+        }
         // It has not begun.
         Some(Answer::None | Answer::Refused) if settle.state.status == Status::Failed => {}
         // After a panic, a request ends without it.

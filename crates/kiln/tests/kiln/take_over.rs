@@ -384,6 +384,37 @@ async fn hidden_values_are_in_no_finding() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn settings_of_heat_that_kiln_does_not_have_are_told() {
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let heat = Heat::load("settings", "convergence", &cloud, sqlite).await;
+    let folder = heat.folder.path().join("of-heat");
+    std::fs::create_dir(&folder).unwrap();
+    let parameter = format!("resource_registry: {{'My::Type': 'file:///a.yaml'}}\nparameters: {{key: {}}}\n", PLANTED[0]);
+    std::fs::write(folder.join("a.yaml"), parameter).unwrap();
+    std::fs::write(heat.folder.path().join("policy-of-heat.json"), format!("{{\"stacks:create\": \"role:{}\"}}", PLANTED[1])).unwrap();
+    let text = std::fs::read_to_string(&heat.source).unwrap();
+    let more = format!(
+        "[DEFAULT]\nplugin_dirs = /usr/lib/heat\nmax_stacks_per_tenant = 7\nenvironment_dir = {0}\n\
+         stack_domain_admin_password = {1}\n[oslo_policy]\npolicy_file = policy-of-heat.json\n",
+        folder.display(),
+        PLANTED[2]
+    );
+    std::fs::write(&heat.source, more + &text).unwrap();
+    let told = heat.take_over("inventory", &[]).ok();
+    for part in [
+        "heat.conf:2: note: [DEFAULT] plugin_dirs has no effect",
+        "heat.conf:3: warning: [DEFAULT] max_stacks_per_tenant is \"7\" in Heat and \"512\" in Kiln",
+        "[DEFAULT] environment_dir has another content: resource_registry My::Type is only in Heat",
+        "[DEFAULT] environment_dir has another content: parameters key is only in Heat",
+        "[oslo_policy] policy_file has another content: rule stacks:create is only in Heat",
+    ] {
+        assert!(told.contains(part), "{part}: {told}");
+    }
+    let found: Value = serde_json::from_str(&heat.take_over("inventory", &["-f", "json"]).ok()).unwrap();
+    assert!(found["settings"].as_array().unwrap().iter().any(|one| one["option"] == "plugin_dirs"), "{found}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_wrong_key_is_named_and_nothing_is_imported() {
     let cloud = Testcloud::builder().start().await.unwrap();
     let heat = Heat::load("key", "convergence-encrypted", &cloud, sqlite).await;

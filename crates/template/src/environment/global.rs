@@ -61,6 +61,15 @@ impl Globals {
         Ok(())
     }
 
+    /// The operator's environment, as written in environments.
+    pub fn to_value(&self) -> Map {
+        Map::from_iter([
+            ("resource_registry".to_owned(), self.registry.to_value()),
+            ("parameters".to_owned(), self.parameters.clone().into()),
+            ("parameter_defaults".to_owned(), self.parameter_defaults.clone().into()),
+        ])
+    }
+
     /// The types that are mapped to templates, with the URLs of the templates.
     pub fn templates(&self) -> impl Iterator<Item = (&str, &str)> {
         self.registry.root.iter().filter_map(|(name, node)| match node {

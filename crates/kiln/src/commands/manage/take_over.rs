@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
+use kiln_config::check::Finding as Setting;
 use kiln_config::{Config, ConfigArgs};
 use kiln_console::output::{Cell, Format, List, OutputArgs, json_text, print};
 use kiln_server::database;
@@ -104,6 +105,9 @@ found: stacks in progress, types and templates that Kiln does not accept, data t
 names that are not unique. It also plans an update of each stack with its own template, which should change \
 nothing. Heat may run meanwhile. Exits with 1 if a stack cannot be taken over.
 
+At the end are the settings of Heat that Kiln does not have: options without an effect, options that have another value in \
+Kiln's configuration, and entries of the policy and of environment_dir.
+
 Examples:
   kiln manage take-over inventory --heat-config heat.conf
   kiln manage take-over inventory --heat-config heat.conf --project 1f2e -f json")]
@@ -119,15 +123,20 @@ pub(crate) struct InventoryArgs {
 impl InventoryArgs {
     async fn run(self, _: &Global) -> Done {
         let heat = open(&self.heat.heat_config).await?;
-        let (database, converter) = heat.for_reading(&Config::load(&self.config)?).await?;
+        let config = Config::load(&self.config)?;
+        let settings = heat.settings(&config);
+        let (database, converter) = heat.for_reading(&config).await?;
         let found = failing(Box::pin(inventory(&database, &converter, &self.heat.selection(), progress)).await)?;
         if self.output.format == Some(Format::Json) {
-            print(&format!("{}\n", json_text(&document(&found))))?;
+            print(&format!("{}\n", json_text(&document(&found, &settings))))?;
         } else {
             self.output.list(summary(&found), Format::Table)?;
             let findings = found.projects.values().flat_map(|project| &project.findings);
             for (id, name, finding) in findings {
                 print(&line(name, id, finding))?;
+            }
+            for setting in &settings {
+                print(&format!("{setting}\n"))?;
             }
         }
         if found.is_ready() {
@@ -155,7 +164,7 @@ fn line(name: &str, id: &str, finding: &Finding) -> String {
     format!("{:<7} {name} ({id}): {finding}\n{:<7} hint: {}\n", finding.grade.to_string(), "", finding.hint)
 }
 
-fn document(found: &Inventory) -> Value {
+fn document(found: &Inventory, settings: &[Setting]) -> Value {
     let projects: Map = found
         .projects
         .iter()
@@ -178,7 +187,8 @@ fn document(found: &Inventory) -> Value {
             (project, counts)
         })
         .collect();
-    value!({ "release": (found.release.to_string()), "projects": projects })
+    let settings: Vec<Value> = settings.iter().map(Setting::value).collect();
+    value!({ "release": (found.release.to_string()), "projects": projects, "settings": settings })
 }
 
 /// Import stacks of Heat; they belong to Heat until their project is switched
