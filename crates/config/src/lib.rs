@@ -25,8 +25,8 @@ use kiln_template::YaqlLimits;
 use kiln_value::Secret;
 
 pub use self::account::Account;
-pub use self::differences::differences;
 use self::check::Level;
+pub use self::differences::differences;
 use self::option::{ACCOUNTS, At, Kind, Place, as_flag};
 use crate::option::ConfigOption;
 

@@ -54,7 +54,7 @@ use futures::FutureExt as _;
 use jiff::Timestamp;
 use kiln_plan::hook::{Hooks, hooks_of};
 use kiln_plan::{Allowed, Command, Decision, Event, Model, Request, StackScope};
-use kiln_resource::{Action, Resource, ResourceId, State, Status};
+use kiln_resource::{Action, Converging, Resource, ResourceId, State, Status};
 use kiln_stack::gather::{Answer, Gatherer};
 use kiln_stack::load::stack_facts;
 use kiln_stack::sizes::Sizes;
@@ -693,6 +693,7 @@ impl Work {
         let Some(definition) = scope.blueprint().definitions().get(&name) else { return };
         let kind = (definition.resource_type.clone(), kind.implementation().to_owned());
         let fresh = ResourceId(self.actor.backends.chance.uuid());
+        let is_update = self.stack.state.action == Action::Update;
         let gatherer = Gatherer {
             backends: &self.actor.backends,
             scope,
@@ -703,7 +704,7 @@ impl Work {
             call_retries: self.actor.options.call_retries,
             request: Some(self.request.generation),
             nested_depth: self.actor.options.nested_depth,
-            converge: self.stack.state.action == Action::Update && self.stack.details.converge.covers(&name),
+            converging: if is_update { self.stack.details.converge.of(&name) } else { Converging::None },
             guards: self.model.guards().map(|guards| &**guards),
         };
         let mut row = row.and_then(|row| self.model.row(row)).cloned();

@@ -14,8 +14,8 @@ use kiln_resource::object_drift::Shown;
 use kiln_resource::properties::Judged;
 use kiln_resource::translation::{self, Answers};
 use kiln_resource::{
-    Action, Comparison, Failure, OperationState, PropertyChange, Resource, StackFacts, State, Status, StoredDefinition,
-    change, properties,
+    Action, Comparison, Converging, Failure, OperationState, PropertyChange, Resource, StackFacts, State, Status,
+    StoredDefinition, change, properties,
 };
 use kiln_value::{Class, Diagnostic, Map, Path, Value};
 
@@ -89,8 +89,8 @@ pub struct Subject {
     pub stack: StackFacts,
     /// The type that the row's type can be changed to without a replacement.
     pub becomes: Option<String>,
-    /// Whether the object is compared with the stored properties first, and names get what they mean today (`converge`).
-    pub converge: bool,
+    /// How the object is compared with the stored properties first (`converge`).
+    pub converging: Converging,
     /// The properties of an existing object that are never written, because a guard says so.
     pub left: BTreeSet<String>,
     /// The actions that the environment forbids: `update`, `replace`.
@@ -162,7 +162,7 @@ impl Subject {
 
     /// Whether the object must be read before the decision.
     pub fn needs_live(&self) -> bool {
-        self.converge
+        self.converging != Converging::None
             && !self.is_external()
             && !self.kind.is_nested()
             && self.kind.entry().is_some_and(|entry| entry.driver.needs_cloud())
@@ -493,7 +493,8 @@ fn decided(subject: &Subject, gathered: &Gathered) -> Result<Decision, Failure> 
         Some(Live::Properties(shown)) => shown.drift_from(&typed, resource_type, row.properties()),
         _ => Map::new(),
     };
-    drifted.retain(|name, _| !subject.left.contains(name));
+    let unknown = subject.names_of_unknown_objects(&kept, gathered);
+    drifted.retain(|name, _| !subject.left.contains(name) && !unknown.contains(name.as_str()));
     match subject.compare(row, definition, typed.clone(), &drifted)? {
         // A new object gets what the names mean today, and what is left in the old one.
         Decision::Replace { why, announce, .. } if !kept.is_empty() || !subject.left.is_empty() => {

@@ -4,6 +4,18 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
+/// How a resource is compared with its object before an update.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Converging {
+    /// Not at all.
+    #[default]
+    None,
+    /// Names mean what they mean today, as in Heat.
+    NamesOfToday,
+    /// Names keep their objects: the repair of drift.
+    KeptNames,
+}
+
 /// All resources, none, or those with certain paths.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Converge {
@@ -12,17 +24,21 @@ pub struct Converge {
     /// Empty: all.
     #[serde(rename = "converge_only", default, skip_serializing_if = "BTreeSet::is_empty")]
     only: BTreeSet<String>,
+    #[serde(rename = "converge_keeps_names", default, skip_serializing_if = "std::ops::Not::not")]
+    keeps_names: bool,
 }
 
 impl Converge {
     /// All resources.
     pub fn all() -> Self {
-        Self { is_on: true, only: BTreeSet::new() }
+        Self { is_on: true, ..Self::default() }
     }
 
-    /// The resources with these paths, and all in their nested stacks: `group/0/server`. An empty set means none.
+    /// The resources with these paths, and all in their nested stacks: `group/0/server`. Names keep their objects. An empty set
+    /// means none.
     pub fn only(paths: BTreeSet<String>) -> Self {
-        Self { is_on: !paths.is_empty(), only: paths }
+        let is_on = !paths.is_empty();
+        Self { is_on, only: paths, keeps_names: is_on }
     }
 
     /// Whether any resource is compared.
@@ -40,8 +56,16 @@ impl Converge {
         self.only.iter().map(String::as_str)
     }
 
-    /// Whether a resource of the stack is compared.
-    pub fn covers(&self, name: &str) -> bool {
+    /// How a resource of the stack is compared.
+    pub fn of(&self, name: &str) -> Converging {
+        match (self.covers(name), self.keeps_names) {
+            (false, _) => Converging::None,
+            (true, false) => Converging::NamesOfToday,
+            (true, true) => Converging::KeptNames,
+        }
+    }
+
+    fn covers(&self, name: &str) -> bool {
         self.is_on && (self.only.is_empty() || self.only.contains(name))
     }
 
@@ -49,7 +73,7 @@ impl Converge {
     #[must_use]
     pub fn inside(&self, name: &str) -> Self {
         if !self.is_on || self.covers(name) {
-            return Self { is_on: self.is_on, only: BTreeSet::new() };
+            return Self { only: BTreeSet::new(), ..self.clone() };
         }
         let below = |path: &String| Some(path.strip_prefix(name)?.strip_prefix('/')?.to_owned());
         Self::only(self.only.iter().filter_map(below).collect())
@@ -69,8 +93,10 @@ mod tests {
         let some = only(&["server", "group/0/port", "app"]);
         assert!(some.covers("server") && !some.covers("group") && !some.covers("port"));
         assert_eq!(some.inside("group"), only(&["0/port"]));
-        assert!(some.inside("group").inside("0").covers("port"));
-        assert_eq!((some.inside("app"), some.inside("other")), (Converge::all(), Converge::default()));
+        assert_eq!(some.inside("group").inside("0").of("port"), Converging::KeptNames);
+        assert_eq!((some.inside("app").of("any"), some.of("group")), (Converging::KeptNames, Converging::None));
+        assert_eq!(Converge::all().inside("a").of("b"), Converging::NamesOfToday);
+        assert_eq!(some.inside("other"), Converge::default());
         assert_eq!((Converge::all().inside("a"), only(&[])), (Converge::all(), Converge::default()));
     }
 

@@ -50,7 +50,7 @@ pub use cloud::{
     Access, AccountNames, Cloud, CloudRequest, CloudResponse, Gate, Listed, Method, NoCloud, RemoteCloud,
     SignalEndpoints, UserDomain,
 };
-pub use converge::Converge;
+pub use converge::{Converge, Converging};
 pub use driver::{Context, Driver, Operation};
 pub use facts::{Facts, Observed, StackFacts};
 pub use failure::{Failure, FailureKind};

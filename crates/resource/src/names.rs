@@ -216,3 +216,8 @@ impl Positions {
         }
     }
 }
+
+/// Whether a text has the form of an ID: a UUID, also without hyphens, or a number.
+pub fn is_id(text: &str) -> bool {
+    uuid::Uuid::try_parse(text).is_ok() || text.bytes().all(|byte| byte.is_ascii_digit())
+}

@@ -46,9 +46,8 @@ fn policy(config: &Config) -> Result<Map> {
 
 /// The entries that are not the same, by the names of their section and their own.
 fn differing(heat: &Map, kiln: &Map) -> Vec<String> {
-    let entries = |content: &Map, section: &str| {
-        content.get(section).and_then(Value::as_map).cloned().unwrap_or_default()
-    };
+    let entries =
+        |content: &Map, section: &str| content.get(section).and_then(Value::as_map).cloned().unwrap_or_default();
     let mut told = Vec::new();
     for section in heat.keys() {
         let (here, there) = (entries(heat, section), entries(kiln, section));
@@ -87,7 +86,11 @@ mod tests {
         write(&heat, "heat.conf", "[DEFAULT]\nnum_engine_workers = 4\n");
         write(&kiln, "kiln.conf", "");
         assert_eq!(told().len(), 1, "{:?}", told());
-        write(&heat, "environment.d/a.yaml", "resource_registry: {'My::Server': 'file:///a.yaml'}\nparameters: {key: planted}\n");
+        write(
+            &heat,
+            "environment.d/a.yaml",
+            "resource_registry: {'My::Server': 'file:///a.yaml'}\nparameters: {key: planted}\n",
+        );
         write(&heat, "policy.yaml", "stacks:create: role:one\nstacks:delete: role:one\n");
         write(&kiln, "policy.yaml", "stacks:create: role:two\nstacks:delete: role:one\nstacks:show: role:two\n");
         assert_eq!(

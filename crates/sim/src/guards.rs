@@ -62,8 +62,8 @@ pub(crate) async fn protected(sim: &Simulation, guard: &Guard) -> Result<BTreeSe
 pub(crate) fn check(sim: &Simulation, stack: &Stack, call: &CloudCall) {
     let Some(id) = call.id.as_ref().filter(|_| call.method == Method::Delete) else { return };
     let root = sim.ledger.stack(stack.root);
-    let is_rollback = root.is_some_and(|root| root.state.action == Action::Rollback)
-        || sim.ledger.is_rollback(stack.operation());
+    let is_rollback =
+        root.is_some_and(|root| root.state.action == Action::Rollback) || sim.ledger.is_rollback(stack.operation());
     if !is_rollback && sim.ledger.is_guarded(id) {
         sim.accuse(Rule::Guarded, format!("{id} of {} is deleted", call.resource));
     }

@@ -664,6 +664,21 @@ fn trace_commit(sim: &Simulation, label: Label, batch: &Batch, stack: &Stack) {
     });
 }
 
+/// Whether a row that is deleted, or whose stack is, takes an object without a mark that a row of the same stack has left: that row
+/// looked for an equal object and does not exist any more.
+fn is_left_by_equal_row(
+    sim: &Simulation,
+    row: &Resource,
+    object: &Object,
+    before: &BTreeMap<ResourceId, Resource>,
+) -> bool {
+    let of_stack = sim.ledger.stack(row.stack).is_some_and(|stack| stack.state.action == Action::Delete);
+    (of_stack || row.state.action == Action::Delete)
+        && object.kind == Plain::Blind
+        && object.stack == row.stack.to_string()
+        && !before.keys().any(|id| id.to_string() == object.row)
+}
+
 /// State transitions must be those of the reference, and no row may take the object of another one.
 fn check_rows(sim: &Simulation, batch: &Batch, before: &BTreeMap<ResourceId, Resource>) {
     for row in &batch.save {
@@ -696,6 +711,7 @@ fn check_rows(sim: &Simulation, batch: &Batch, before: &BTreeMap<ResourceId, Res
         if let Some(id) = &row.physical_id
             && let Some(object) = sim.cloud().get(id, sim.time.ms())
             && object.row != row.id.to_string()
+            && !is_left_by_equal_row(sim, row, object, before)
             && object.stack.parse().is_ok_and(|stack| sim.ledger.abandoned(sim.ledger.root_of(stack)).is_none())
         {
             let text = format!("{} took {id}, which was made for row {} of {}", row.name, object.row, object.resource);

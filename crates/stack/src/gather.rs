@@ -14,7 +14,7 @@ use kiln_plan::{
 use kiln_resource::finder::Ids;
 use kiln_resource::object_drift::Shown;
 use kiln_resource::translation::{Answers, Lookup};
-use kiln_resource::{Cloud, Context, Failure, Observed, Resource};
+use kiln_resource::{Cloud, Context, Converging, Failure, Observed, Resource};
 use kiln_store::Stack;
 use kiln_value::{Class, Map, Path, steps};
 
@@ -44,8 +44,8 @@ pub struct Gatherer<'a> {
     pub request: Option<i64>,
     /// Maximum depth of nested stacks.
     pub nested_depth: u32,
-    /// Whether objects are compared with the stored properties first (`converge`).
-    pub converge: bool,
+    /// How the object is compared with the stored properties first (`converge`).
+    pub converging: Converging,
     /// The guards that the request heeds.
     pub guards: Option<&'a Guards>,
 }
@@ -99,7 +99,7 @@ impl Gatherer<'_> {
                 kind: kind.clone(),
                 stack: stack_facts(self.stack),
                 becomes,
-                converge: self.converge,
+                converging: self.converging,
                 left: self.left(name, kind),
                 restricted: restricted.into_iter().map(str::to_owned).collect(),
                 replacement,

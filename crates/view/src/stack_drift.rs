@@ -368,7 +368,7 @@ async fn looked_up(
         match cloud.find(&kept.lookup.finder, &kept.lookup.value).await {
             Ok(id) if id != kept.lookup.value => _ = known.insert(place, Kept { id, ..kept }),
             // A name that means nothing any more, or not one object.
-            Err(_) if !is_id(&kept.lookup.value) => _ = known.insert(place, kept),
+            Err(_) if !names::is_id(&kept.lookup.value) => _ = known.insert(place, kept),
             Ok(_) | Err(_) => {}
         }
     }
@@ -379,11 +379,6 @@ async fn looked_up(
     let definition = Arc::make_mut(row.definition.as_mut()?);
     names::keep(&mut definition.properties, &known);
     Some((row, known))
-}
-
-/// Whether a text has the form of an ID: a UUID, also without hyphens, or a number.
-fn is_id(text: &str) -> bool {
-    uuid::Uuid::try_parse(text).is_ok() || text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Takes out what still differs where a name was looked up: it may have meant another object when the object was made.

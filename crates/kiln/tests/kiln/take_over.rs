@@ -389,9 +389,14 @@ async fn settings_of_heat_that_kiln_does_not_have_are_told() {
     let heat = Heat::load("settings", "convergence", &cloud, sqlite).await;
     let folder = heat.folder.path().join("of-heat");
     std::fs::create_dir(&folder).unwrap();
-    let parameter = format!("resource_registry: {{'My::Type': 'file:///a.yaml'}}\nparameters: {{key: {}}}\n", PLANTED[0]);
+    let parameter =
+        format!("resource_registry: {{'My::Type': 'file:///a.yaml'}}\nparameters: {{key: {}}}\n", PLANTED[0]);
     std::fs::write(folder.join("a.yaml"), parameter).unwrap();
-    std::fs::write(heat.folder.path().join("policy-of-heat.json"), format!("{{\"stacks:create\": \"role:{}\"}}", PLANTED[1])).unwrap();
+    std::fs::write(
+        heat.folder.path().join("policy-of-heat.json"),
+        format!("{{\"stacks:create\": \"role:{}\"}}", PLANTED[1]),
+    )
+    .unwrap();
     let text = std::fs::read_to_string(&heat.source).unwrap();
     let more = format!(
         "[DEFAULT]\nplugin_dirs = /usr/lib/heat\nmax_stacks_per_tenant = 7\nenvironment_dir = {0}\n\

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use indexmap::{IndexMap, IndexSet};
 use kiln_resource::names::{self, KeptNames};
 use kiln_resource::translation::{self, Lookup};
-use kiln_resource::{OperationState, StoredDefinition};
+use kiln_resource::{Converging, OperationState, StoredDefinition};
 use kiln_value::{Path, Segment};
 
 use super::{Gathered, Live, Subject};
@@ -39,7 +39,7 @@ impl Subject {
         for name in names::of(rules, given) {
             if !kept.contains_key(&name.place) {
                 lookups.wanted.entry(name.lookup).or_insert(name.place);
-            } else if self.converge && self.is_in_place(&name.place) || self.has_no_id(&kept, &name.place) {
+            } else if self.is_compared(&kept, &name.place) || self.has_no_id(&kept, &name.place) {
                 lookups.may_fail.insert(name.lookup);
             }
         }
@@ -74,14 +74,41 @@ impl Subject {
         kept.get(place).is_some_and(|kept| kept.id == kept.lookup.value) && self.namesakes().any(changes)
     }
 
+    /// Whether a name that is kept is compared by what it means today. In a repair, it only tells whether it is an ID.
+    fn is_compared(&self, kept: &KeptNames, place: &Path) -> bool {
+        let is_wanted = match self.converging {
+            Converging::None => false,
+            Converging::NamesOfToday => true,
+            Converging::KeptNames => kept.get(place).is_some_and(|kept| kept.id == kept.lookup.value),
+        };
+        is_wanted && self.is_in_place(place)
+    }
+
+    /// In a repair, the properties with a name whose object is not known, because Heat has made the resource: it may have meant
+    /// another object than today, so no difference is drift.
+    pub(super) fn names_of_unknown_objects<'a>(&self, kept: &'a KeptNames, gathered: &Gathered) -> BTreeSet<&'a str> {
+        let is_name = |name: &names::Kept| match gathered.answers.get(&name.lookup) {
+            Some(id) => *id != name.lookup.value,
+            None => !names::is_id(&name.lookup.value),
+        };
+        let unknown = |(place, name): (&'a Path, &names::Kept)| match place.0.first() {
+            Some(Segment::Key(property)) if name.id == name.lookup.value && is_name(name) => Some(property.as_str()),
+            _ => None,
+        };
+        match self.converging {
+            Converging::KeptNames => kept.iter().filter_map(unknown).collect(),
+            _ => BTreeSet::new(),
+        }
+    }
+
     /// Whether a name is in a property that an update can change in place.
     fn is_in_place(&self, place: &Path) -> bool {
         let Some(Segment::Key(name)) = place.0.first() else { return false };
         self.kind.resource_type().can_update(name)
     }
 
-    /// The names that keep the IDs of the last change, whatever they mean today. With `converge`, those in properties that
-    /// the object shows are compared with it by what they mean today, as in Heat.
+    /// The names that keep the IDs of the last change, whatever they mean today. With [`Converging::NamesOfToday`], those in
+    /// properties that the object shows are compared with it by what they mean today, as in Heat.
     pub fn kept_names(&self, gathered: &Gathered) -> KeptNames {
         let rules = &self.kind.resource_type().translation;
         let mut kept: Option<KeptNames> = None;
@@ -97,7 +124,7 @@ impl Subject {
         let open = kept.iter().filter(|(place, name)| is_known(name) && self.has_no_id(&kept, place));
         let open: Vec<Path> = open.map(|(place, _)| place.clone()).collect();
         kept.retain(|place, _| !open.contains(place));
-        if let (true, Some(Live::Properties(shown))) = (self.converge, &gathered.live) {
+        if let (Converging::NamesOfToday, Some(Live::Properties(shown))) = (self.converging, &gathered.live) {
             let is_shown =
                 |place: &Path| matches!(place.0.first(), Some(Segment::Key(name)) if shown.live.contains_key(name));
             let has_meaning = |name: &names::Kept| gathered.answers.contains_key(&name.lookup);
@@ -138,7 +165,7 @@ mod tests {
         &CATALOG
     }
 
-    fn subject(given: &Value, row: Option<Resource>, converge: bool) -> Subject {
+    fn subject(given: &Value, row: Option<Resource>, converging: Converging) -> Subject {
         let catalog = catalog();
         let mut definition = StoredDefinition::of_type("OS::Nova::Server");
         definition.properties = given.as_map().cloned().expect("a map");
@@ -149,7 +176,7 @@ mod tests {
             kind: Kind::Type(Arc::clone(catalog.types.get("OS::Nova::Server").expect("a type"))),
             stack: StackFacts::default(),
             becomes: None,
-            converge,
+            converging,
             left: BTreeSet::new(),
             restricted: Vec::new(),
             replacement: None,
@@ -158,6 +185,11 @@ mod tests {
 
     /// Decides as the engine does: returns the decision and what was looked up.
     fn decided(subject: &Subject, world: World) -> (Decision, Vec<String>) {
+        decided_with(subject, world, "img-1")
+    }
+
+    /// The same for a server that has this image.
+    fn decided_with(subject: &Subject, world: World, image: &str) -> (Decision, Vec<String>) {
         let mut asked = Vec::new();
         let mut gathered = Gathered { constraints: catalog().constraints.clone(), ..Gathered::default() };
         let mut ask = |lookup: &Lookup, answers: &mut Answers| {
@@ -172,8 +204,8 @@ mod tests {
         for lookup in lookups.wanted.keys().chain(&lookups.may_fail) {
             ask(lookup, &mut gathered.answers);
         }
-        if subject.converge {
-            let live = value!({"image": "img-1", "flavor": "fla-1"}).as_map().cloned().expect("a map");
+        if subject.converging != Converging::None {
+            let live = value!({"image": image, "flavor": "fla-1"}).as_map().cloned().expect("a map");
             gathered.live = Some(Live::Properties(kiln_resource::object_drift::Shown { live, ..Default::default() }));
         }
         let mut decision = decide(subject, &gathered);
@@ -191,11 +223,23 @@ mod tests {
     fn row(given: &Value) -> Resource {
         let (id, stack) = (ResourceId(uuid::Uuid::nil()), StackId(uuid::Uuid::nil()));
         let mut row = Resource::new(stack, id, "server", "OS::Nova::Server", jiff::Timestamp::UNIX_EPOCH);
-        let (decision, _) = decided(&subject(given, None, false), BEFORE);
+        let (decision, _) = decided(&subject(given, None, Converging::None), BEFORE);
         let Decision::Create { definition } = decision else { panic!("{decision:?}") };
         row.state = State { action: Action::Create, status: Status::Complete };
         row.physical_id = Some("server-1".to_owned());
         row.definition = Some(definition);
+        row
+    }
+
+    /// The row of such a server that Heat has made: it stores the names.
+    fn made_by_heat(given: &Value) -> Resource {
+        let mut row = row(given);
+        let definition = Arc::make_mut(row.definition.as_mut().expect("a definition"));
+        let rules = &catalog().types.get("OS::Nova::Server").expect("a type").resource_type.translation;
+        let names = names::kept(rules, &definition.clone(), definition.given(), &Answers::new()).into_iter();
+        let names = names.map(|(place, kept)| (place, names::Kept { id: kept.lookup.value.clone(), ..kept }));
+        names::keep(&mut definition.properties, &names.collect());
+        assert_eq!(definition.properties["image"], given.as_map().expect("a map")["image"]);
         row
     }
 
@@ -250,7 +294,7 @@ mod tests {
         ];
         for (given, world, changes, looked_up) in table {
             let shown = kiln_value::text::json(&given);
-            let (decision, asked) = decided(&subject(&given, Some(row(&held)), false), world);
+            let (decision, asked) = decided(&subject(&given, Some(row(&held)), Converging::None), world);
             let changes: BTreeMap<String, String> =
                 changes.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
             assert_eq!(changed(&decision), changes, "{shown}: {decision:?}");
@@ -271,7 +315,7 @@ mod tests {
         let given = server("golden", &value!([{"network": "lan"}]));
         let mut replaced = given.clone();
         replaced.as_map_mut().expect("a map").insert("key_name".to_owned(), "key".into());
-        let (decision, mut asked) = decided(&subject(&replaced, Some(row(&given)), false), AFTER);
+        let (decision, mut asked) = decided(&subject(&replaced, Some(row(&given)), Converging::None), AFTER);
         let Decision::Replace { definition, .. } = decision else { panic!("{decision:?}") };
         assert_eq!(definition.properties["image"], "img-2".into());
         assert_eq!(definition.properties["flavor"], "fla-2".into());
@@ -282,7 +326,7 @@ mod tests {
     #[test]
     fn a_comparison_follows_names_that_the_object_shows_if_they_mean_something() {
         let given = server("golden", &value!([{"network": "lan"}]));
-        let follow = |world| changed(&decided(&subject(&given, Some(row(&given)), true), world).0);
+        let follow = |world| changed(&decided(&subject(&given, Some(row(&given)), Converging::NamesOfToday), world).0);
         let all = |pairs: &[(&str, &str)]| pairs.iter().map(|(a, b)| ((*a).to_owned(), (*b).to_owned())).collect();
         let after: BTreeMap<String, String> = all(&[("image", "img-2"), ("flavor", "fla-2")]);
         assert_eq!(follow(AFTER), after);
@@ -291,18 +335,44 @@ mod tests {
     }
 
     #[test]
+    fn a_repair_changes_no_object_because_of_its_name() {
+        let given = server("golden", &value!([{"network": "lan"}]));
+        let repair = |row: Resource, image: &str, world: World| {
+            let mut subject = subject(&given, Some(row), Converging::KeptNames);
+            subject.definition.properties = given.as_map().cloned().expect("a map");
+            changed(&decided_with(&subject, world, image).0)
+        };
+        for world in [BEFORE, AFTER, GONE] {
+            assert_eq!(repair(row(&given), "img-1", world), BTreeMap::new());
+            // Somebody has rebuilt the server: it gets the image back that it had.
+            let back = BTreeMap::from([("image".to_owned(), "img-1".to_owned())]);
+            assert_eq!(repair(row(&given), "img-9", world), back);
+            // Heat has made it, so that its image is not known.
+            for image in ["img-1", "img-9"] {
+                assert_eq!(repair(made_by_heat(&given), image, world), BTreeMap::new());
+            }
+        }
+        // Heat has stored an ID.
+        let given = server("img-1", &value!([{"network": "lan"}]));
+        let subject = subject(&given, Some(made_by_heat(&given)), Converging::KeptNames);
+        let back = BTreeMap::from([("image".to_owned(), "img-1".to_owned())]);
+        assert_eq!(changed(&decided_with(&subject, BEFORE, "img-9").0), back);
+    }
+
+    #[test]
     fn an_update_that_failed_keeps_only_what_it_did_not_change() {
         let networks = value!([{"network": "lan"}]);
         let mut row = row(&server("golden", &networks));
-        let tried = subject(&server("other", &networks), Some(row.clone()), false);
+        let tried = subject(&server("other", &networks), Some(row.clone()), Converging::None);
         let (Decision::Update { definition, .. }, _) = decided(&tried, AFTER) else { panic!("an update") };
         row.operation = OperationState::HalfMade(definition);
         row.state = State { action: Action::Update, status: Status::Failed };
-        let (decision, asked) = decided(&subject(&server("other", &networks), Some(row.clone()), false), AFTER);
+        let (decision, asked) =
+            decided(&subject(&server("other", &networks), Some(row.clone()), Converging::None), AFTER);
         assert_eq!(changed(&decision), BTreeMap::from([("image".to_owned(), "img-3".to_owned())]));
         assert_eq!(asked, ["golden", "other"]);
         // Back to the first template: the object may have either image.
-        let (decision, asked) = decided(&subject(&server("golden", &networks), Some(row), false), AFTER);
+        let (decision, asked) = decided(&subject(&server("golden", &networks), Some(row), Converging::None), AFTER);
         assert_eq!(changed(&decision), BTreeMap::from([("image".to_owned(), "img-2".to_owned())]));
         assert_eq!(asked, ["golden", "other"]);
     }
@@ -314,7 +384,7 @@ mod tests {
             let mut row = row(&server("golden", &networks));
             row.operation = OperationState::MustReplace;
             row.state = State { action, status: Status::Complete };
-            decided(&subject(&server(given, &networks), Some(row), false), AFTER).0
+            decided(&subject(&server(given, &networks), Some(row), Converging::None), AFTER).0
         };
         assert!(matches!(decide("other", Action::Update), Decision::Replace { .. }));
         assert_eq!(decide("golden", Action::Update), Decision::Keep { definition: None });
@@ -324,17 +394,6 @@ mod tests {
 
     #[test]
     fn a_name_whose_id_heat_did_not_store_gets_one_only_where_it_is_written_again() {
-        let held = |given: &Value| {
-            let mut row = row(given);
-            let definition = Arc::make_mut(row.definition.as_mut().expect("a definition"));
-            // As Heat stores them: the names.
-            let rules = &catalog().types.get("OS::Nova::Server").expect("a type").resource_type.translation;
-            let names = names::kept(rules, &definition.clone(), definition.given(), &Answers::new()).into_iter();
-            let names = names.map(|(place, kept)| (place, names::Kept { id: kept.lookup.value.clone(), ..kept }));
-            names::keep(&mut definition.properties, &names.collect());
-            assert_eq!(definition.properties["image"], "golden".into());
-            row
-        };
         let lan = value!([{"network": "lan"}]);
         let with = |groups: Value, networks: &Value| {
             let mut given = server("golden", networks);
@@ -342,17 +401,17 @@ mod tests {
             given
         };
         let before = with(value!(["web"]), &lan);
-        let (decision, asked) = decided(&subject(&before, Some(held(&before)), false), AFTER);
+        let (decision, asked) = decided(&subject(&before, Some(made_by_heat(&before)), Converging::None), AFTER);
         assert_eq!((changed(&decision), asked.len()), (BTreeMap::new(), 0), "{decision:?}");
         // Only the new network is looked up: the interface in the first one stays.
         let more = with(value!(["web"]), &value!([{"network": "lan"}, {"network": "dmz"}]));
-        let (decision, asked) = decided(&subject(&more, Some(held(&before)), false), AFTER);
+        let (decision, asked) = decided(&subject(&more, Some(made_by_heat(&before)), Converging::None), AFTER);
         assert_eq!(changed(&decision), BTreeMap::from([("networks".to_owned(), "lan net-6".to_owned())]));
         assert_eq!(asked, ["dmz"]);
         // The image stays, whatever its name means.
         let other = value!({"image": "golden", "flavor": "small-1", "networks": (lan.clone()), "metadata": {}});
         let given = value!({"image": "golden", "flavor": "tiny", "networks": (lan), "metadata": {}});
-        let (decision, _) = decided(&subject(&other, Some(held(&given)), false), AFTER);
+        let (decision, _) = decided(&subject(&other, Some(made_by_heat(&given)), Converging::None), AFTER);
         assert_eq!(changed(&decision), BTreeMap::from([("flavor".to_owned(), "small-1".to_owned())]));
     }
 
@@ -367,7 +426,7 @@ mod tests {
         let mut row = row(&server("golden", &value!([])));
         row.definition = Some(Arc::new(held));
         let (decision, asked) =
-            decided(&subject(&value!({"image": "golden", "flavor": "tiny"}), Some(row), false), AFTER);
+            decided(&subject(&value!({"image": "golden", "flavor": "tiny"}), Some(row), Converging::None), AFTER);
         assert_eq!(decision, Decision::Keep { definition: None });
         assert_eq!(asked, [""; 0]);
     }

@@ -7,7 +7,8 @@ use kiln_plan::hidden::{HiddenValues, Masked};
 use kiln_plan::{Blueprint, Decision, Model, StackScope, facts};
 use kiln_resource::object_drift::Shown;
 use kiln_resource::{
-    Action, Cloud, Context, Facts, Failure, RegisteredType, Resource, ResourceId, State, Status, StoredDefinition,
+    Action, Cloud, Context, Converging, Facts, Failure, RegisteredType, Resource, ResourceId, State, Status,
+    StoredDefinition,
 };
 use kiln_stack::Backends;
 use kiln_stack::gather::Gatherer;
@@ -164,7 +165,7 @@ async fn decided(
         call_retries: 0,
         request: None,
         nested_depth: u32::MAX,
-        converge: false,
+        converging: Converging::None,
         guards: None,
     };
     let refused = |decision| match decision {

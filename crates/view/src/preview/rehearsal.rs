@@ -195,7 +195,7 @@ impl<'a> Rehearsal<'a> {
                 call_retries: 0,
                 request: None,
                 nested_depth: u32::MAX,
-                converge: self.terms.converge.covers(&name),
+                converging: self.terms.converge.of(&name),
                 guards: self.terms.guards.as_deref(),
             };
             let replacement = row.as_ref().and_then(|row| self.model.row(row.replaced_by?));

@@ -118,6 +118,17 @@ async fn a_name_that_means_another_object_changes_nothing_until_it_is_asked_for(
         assert_eq!(noted, all, "{name}");
     }
 
+    // A repair gives the server its name again, and keeps its image.
+    let server = before.objects["servers"].iter().find(|server| server["name"] == "single").expect("the server");
+    let path = format!("/servers/{}", server["id"].as_str().expect("an ID"));
+    demo.call("compute", Method::Put, &path, Some(value!({"server": {"name": "changed"}}))).await;
+    cluster.cloud.journal().clear();
+    let plan = client.plan_repair(STACK, &[], false).await.expect("a plan").expect("it has drifted");
+    client.execute_plan(plan.id(), plan.digest()).await.expect("it is executed");
+    let (now, reason) = end_of(&client, STACK, Duration::from_mins(1)).await;
+    assert_eq!((now.as_str(), writes(&cluster)), ("UPDATE_COMPLETE", vec!["PUT compute /servers/{id}".to_owned()]), "{reason}");
+    assert_eq!(demo.image_of("single").await, first_image);
+
     // Only the new member gets what the names mean now.
     let plan = client.preview_update(STACK, &request("golden", 2, false), true).await.expect("a plan").resources;
     assert_eq!(names(&plan, "added"), ["1"], "{plan:?}");
