@@ -64,7 +64,9 @@ pub(crate) fn check(sim: &Simulation, stack: &Stack, call: &CloudCall) {
     let root = sim.ledger.stack(stack.root);
     let is_rollback =
         root.is_some_and(|root| root.state.action == Action::Rollback) || sim.ledger.is_rollback(stack.operation());
-    if !is_rollback && sim.ledger.is_guarded(id) {
+    // A delete of several calls goes on although a newer request has ended the rollback.
+    let goes_on = sim.ledger.is_taken_back(id, is_rollback);
+    if !goes_on && sim.ledger.is_guarded(id) {
         sim.accuse(Rule::Guarded, format!("{id} of {} is deleted", call.resource));
     }
 }

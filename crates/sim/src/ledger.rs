@@ -62,6 +62,8 @@ struct Inner {
     stacks: BTreeMap<StackId, StackRecord>,
     /// The operations that are rollbacks.
     rollbacks: BTreeSet<OperationId>,
+    /// The objects whose delete a rollback has begun.
+    taken_back: BTreeSet<String>,
     /// The models of templates.
     wishes: BTreeMap<(String, String), Arc<TemplateModel>>,
     queries: BTreeMap<&'static str, u64>,
@@ -367,6 +369,15 @@ impl Ledger {
     /// Whether an operation is a rollback. Its requests to nested stacks may be done later than a newer request to the root.
     pub(crate) fn is_rollback(&self, operation: OperationId) -> bool {
         self.inner().rollbacks.contains(&operation)
+    }
+
+    /// Whether a rollback has begun to delete an object, or does it now.
+    pub(crate) fn is_taken_back(&self, id: &str, is_rollback: bool) -> bool {
+        let mut inner = self.inner();
+        if is_rollback {
+            inner.taken_back.insert(id.to_owned());
+        }
+        inner.taken_back.contains(id)
     }
 
     /// A guard is stored that protects these objects.
