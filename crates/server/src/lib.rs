@@ -17,7 +17,7 @@ pub mod in_process;
 pub mod lifecycle_plugins;
 pub mod listeners;
 pub mod local_database;
-pub mod maintenance;
+mod maintenance;
 pub mod own_certificate;
 pub mod owner_only;
 pub mod plugins;

@@ -138,7 +138,7 @@ impl Runtime {
         let audit = Audit::of_config(config)?;
         let (mut api, mut cfn) = (api_options(config)?, cfn_options(config)?);
         api.admission = admission(config)?;
-        api.admission.maintenance.set(maintenance::read(&of_requests).await?);
+        api.admission.maintenance.set(of_requests.maintenance().await?);
         cfn.admission = api.admission.clone();
         api.answers = Some(Arc::clone(&of_requests) as Arc<dyn AnswerStore>);
         cfn.answers.clone_from(&api.answers);

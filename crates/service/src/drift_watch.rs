@@ -22,7 +22,7 @@ use crate::{Door, Error, Guarded, Service};
 const AT_ONCE: u32 = 4;
 /// The time between two looks at what is due, for all engines together.
 const PAUSE: Duration = Duration::from_secs(10);
-/// The longest time that a comparison may take.
+/// The longest time that a comparison may take, and a repair.
 const LONGEST: Duration = Duration::from_mins(10);
 /// When a claim ends whose engine has died.
 const TTL: Duration = Duration::from_mins(15);
@@ -168,15 +168,11 @@ impl DriftWatch {
                 return Ok(0);
             }
         };
-        let (comparing, limit) = (pin!(self.compared(&stack)), backends.clock.sleep(LONGEST));
-        let compared = match future::select(comparing, limit).await {
-            Either::Left((compared, _)) => compared,
-            Either::Right(_) => Err(Error::Value(format!("it took more than {} s", LONGEST.as_secs()))),
-        };
+        let compared = self.in_time(self.compared(&stack)).await;
         let mut wanted = Wanted::default();
         let (mut report, resources) = match compared {
             Ok(compared) => {
-                if check.repair && stack.state.status == Status::Complete {
+                if check.repair && stack.state.status == Status::Complete && self.store.may_repair().await? {
                     let drifted = compared.drifted();
                     let drifted = drifted.iter().map(|(path, one)| (path.clone(), &one.drift));
                     wanted = Wanted::of(drifted, &check.repairs, began);
@@ -201,11 +197,19 @@ impl DriftWatch {
         report.repairs = wanted.recorded(&check.repairs, began);
         report.stopped = wanted.stopped();
         if self.end(check, &stack, &report, began).await?
-            && let Err(error) = self.repair(&stack, &wanted).await
+            && let Err(error) = self.in_time(self.repair(&stack, &wanted)).await
         {
             tracing::warn!(stack = %stack.id, project = stack.project, %error, "failed to repair drift");
         }
         Ok(resources)
+    }
+
+    /// A cloud that hangs must not stop the comparisons of other stacks.
+    async fn in_time<T>(&self, work: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+        match future::select(pin!(work), self.service.backends.clock.sleep(LONGEST)).await {
+            Either::Left((result, _)) => result,
+            Either::Right(_) => Err(Error::Value(format!("it took more than {} s", LONGEST.as_secs()))),
+        }
     }
 
     async fn end(

@@ -221,6 +221,8 @@ pub trait DriftStore: Send + Sync {
         report: &DriftReport,
         began: Timestamp,
     ) -> Result<bool, Error>;
+    /// Whether engines may repair by themselves: not in maintenance.
+    async fn may_repair(&self) -> Result<bool, Error>;
     /// Stacks that are watched, in the order of IDs.
     async fn watched_stacks(&self, query: &WatchedQuery) -> Result<Vec<WatchedStack>, Error>;
 }

@@ -188,6 +188,10 @@ impl DriftStore for MemoryStore {
         Ok(true)
     }
 
+    async fn may_repair(&self) -> Result<bool, Error> {
+        Ok(true)
+    }
+
     async fn watched_stacks(&self, query: &WatchedQuery) -> Result<Vec<WatchedStack>, Error> {
         let (state, _) = self.open();
         let all = state.drift.iter().filter_map(|(id, watched)| {

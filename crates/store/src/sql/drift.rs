@@ -282,6 +282,10 @@ impl DriftStore for SqlStore {
         Ok(ended)
     }
 
+    async fn may_repair(&self) -> Result<bool, Error> {
+        Ok(self.maintenance().await?.is_none())
+    }
+
     async fn watched_stacks(&self, query: &WatchedQuery) -> Result<Vec<WatchedStack>, Error> {
         let mut select = watched();
         select

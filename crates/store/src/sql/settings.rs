@@ -8,6 +8,9 @@ use super::statement_retry::Fault;
 use super::{SqlStore, schema};
 use crate::Error;
 
+/// What clients are told in maintenance.
+const MAINTENANCE: &str = "maintenance";
+
 /// The setting with the ID of the key that encrypts secrets.
 const KEY: &str = "encryption key";
 
@@ -24,6 +27,22 @@ impl SqlStore {
             row.map(|row| Columns::of(&row).text()).transpose()
         })
         .await
+    }
+
+    /// What clients are told while they may only read; `None`: there is no maintenance.
+    ///
+    /// # Errors
+    /// Errors of the database.
+    pub async fn maintenance(&self) -> Result<Option<String>, Error> {
+        self.setting(MAINTENANCE).await
+    }
+
+    /// Begins maintenance with a text for clients, or ends it.
+    ///
+    /// # Errors
+    /// Errors of the database.
+    pub async fn set_maintenance(&self, text: Option<&str>) -> Result<(), Error> {
+        self.set(MAINTENANCE, text).await
     }
 
     /// Changes a setting; `None` removes it.

@@ -3,7 +3,7 @@
 use clap::Args;
 use kiln_config::{Config, ConfigArgs};
 use kiln_console::output::print;
-use kiln_server::{database, maintenance};
+use kiln_server::database;
 
 use crate::cli::Global;
 use crate::commands::effect::Effect;
@@ -69,7 +69,7 @@ impl OffArgs {
 impl ShowArgs {
     async fn run(self, _: &Global) -> Outcome {
         let store = Box::pin(database::open_unchanged(&Config::load(&self.config)?)).await?;
-        match maintenance::read(&store).await.map_err(|error| Failure::new(error.to_string()))? {
+        match store.maintenance().await.map_err(|error| Failure::new(error.to_string()))? {
             Some(text) => Ok(print(&format!("{text}\n"))?),
             None => Err(Failure::new("there is no maintenance")),
         }
@@ -78,5 +78,5 @@ impl ShowArgs {
 
 async fn set(config: &ConfigArgs, text: Option<&str>) -> Outcome {
     let store = Box::pin(database::open_unchanged(&Config::load(config)?)).await?;
-    maintenance::set(&store, text).await.map_err(|error| Failure::new(error.to_string()))
+    store.set_maintenance(text).await.map_err(|error| Failure::new(error.to_string()))
 }

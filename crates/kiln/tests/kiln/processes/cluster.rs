@@ -174,6 +174,11 @@ impl Cluster {
         cluster
     }
 
+    /// The configuration file of the API.
+    pub(crate) fn config(&self) -> String {
+        self.folder.join("kiln-0.conf").display().to_string()
+    }
+
     async fn await_api(&mut self) {
         let start = Instant::now();
         while std::net::TcpStream::connect(("127.0.0.1", self.port)).is_err() {

@@ -96,6 +96,10 @@ impl World {
         self.other.call("network", Method::Delete, format!("/v2.0/{kind}s/{id}"), None).await;
     }
 
+    pub(crate) async fn delete_trust(&self, id: &str) {
+        self.other.call("identity", Method::Delete, format!("/v3/OS-TRUST/trusts/{id}"), None).await;
+    }
+
     /// The plan that a command has saved, by the text that it printed.
     fn saved(printed: &str) -> String {
         let line = printed.lines().find(|line| line.contains("kiln stack apply")).expect("a plan");

@@ -74,6 +74,60 @@ fn updates(world: &World) -> usize {
     operations.as_array().expect("a list").iter().filter(|one| one["Action"] == "UPDATE").count()
 }
 
+/// Waits until a stack has been compared twice: the second comparison has begun after now.
+fn until_compared_again(world: &World) {
+    for _ in 0..2 {
+        let before = until(world, "compared", |one| !one.is_null())["Checked At"].clone();
+        until(world, "compared again", |one| one["Checked At"] != before);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_schedule_repairs_nothing_in_maintenance_and_nothing_that_is_guarded() {
+    let world = World::with("not-repaired", TEMPLATE).await;
+    let maintenance = |word: &str| {
+        world.folder.run(&["manage", "maintenance", word, "--config-file", &world.cluster.config()]).ok();
+    };
+    maintenance("on");
+    maintenance("off");
+    world.run(&["drift", "schedule", "set", "web", "--every", "1s", "--repair"]).ok();
+    until(&world, "compared", |one| one["Status"] == "IN_SYNC");
+
+    maintenance("on");
+    world.rename("network", "net", "theirs").await;
+    until(&world, "found", |one| one["Drifted"] == "net.name");
+    until_compared_again(&world);
+    assert_eq!((updates(&world), world.drift(&[]).len()), (0, 1));
+    maintenance("off");
+    until(&world, "repaired", |one| one["Status"] == "IN_SYNC");
+    assert_eq!((updates(&world), world.drift(&[]).len()), (1, 0));
+
+    // The plan of a repair that a guard forbids waits for a user.
+    world.run(&["stack", "protect", "web", "--resource", "net", "--from", "update"]).ok();
+    world.rename("network", "net", "theirs").await;
+    until(&world, "found", |one| one["Drifted"].as_str().is_some_and(|text| text.contains("no longer repaired")));
+    assert_eq!((updates(&world), world.drift(&[]).len()), (1, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn without_its_trust_a_stack_is_not_checked_until_a_user_updates_it() {
+    let world = World::with("no-trust", TEMPLATE).await;
+    world.run(&["drift", "schedule", "set", "web", "--every", "1s", "--repair"]).ok();
+    until(&world, "compared", |one| one["Status"] == "IN_SYNC");
+    for trust in &world.cluster.cloud.snapshot().objects["trusts"] {
+        world.delete_trust(trust["id"].as_str().expect("an ID")).await;
+    }
+    world.rename("network", "net", "theirs").await;
+    until(&world, "not compared", |one| one["Status"] == "NOT_CHECKED");
+    until_compared_again(&world);
+    assert_eq!(updates(&world), 0);
+    // The update of a stack that has failed gives it another trust, if its own does not work.
+    assert_ne!(world.run(&["stack", "check", "--wait", "web"]).code, 0);
+    world.run(&["stack", "update", "--existing", "--wait", "web"]).ok();
+    until(&world, "repaired", |one| one["Status"] == "IN_SYNC");
+    assert_eq!(world.drift(&[]).len(), 0);
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn a_schedule_repairs_what_has_a_low_risk_and_stops_where_somebody_insists() {
     let world = World::with("self-repaired", TEMPLATE).await;
