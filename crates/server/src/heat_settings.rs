@@ -13,11 +13,14 @@ use kiln_value::{Map, Value};
 use crate::policy_files::PolicyFiles;
 use crate::resource_types::environment_files;
 
+/// Reads what an option names.
+type Content = fn(&Config) -> Result<Map>;
+
 /// All such findings; values that may be secret are not shown.
 pub(crate) fn settings(heat: &Config, kiln: &Config) -> Vec<Finding> {
     let mut all = findings(heat);
     all.extend(differences(heat, kiln));
-    let contents: [(&'static ConfigOption, fn(&Config) -> Result<Map>); 2] =
+    let contents: [(&'static ConfigOption, Content); 2] =
         [(&stacks::ENVIRONMENT_DIR, environment), (&server::POLICY_FILE, policy)];
     for (option, content) in contents {
         let read = || Ok((content(heat)?, content(kiln).context("the configuration of Kiln")?));
@@ -80,7 +83,7 @@ mod tests {
         let told = || {
             let config = |folder: &tempfile::TempDir, name| Config::of_files(vec![folder.path().join(name)]).unwrap();
             let found = settings(&config(&heat, "heat.conf"), &config(&kiln, "kiln.conf"));
-            let texts = found.iter().map(|one| one.to_string().split_once("[").unwrap().1.to_owned());
+            let texts = found.iter().map(|one| one.to_string().split_once('[').unwrap().1.to_owned());
             texts.collect::<Vec<String>>()
         };
         write(&heat, "heat.conf", "[DEFAULT]\nnum_engine_workers = 4\n");

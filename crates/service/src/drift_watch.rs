@@ -168,7 +168,7 @@ impl DriftWatch {
                 return Ok(0);
             }
         };
-        let compared = self.in_time(self.compared(&stack)).await;
+        let compared = self.in_time(Box::pin(self.compared(&stack))).await;
         let mut wanted = Wanted::default();
         let (mut report, resources) = match compared {
             Ok(compared) => {
@@ -197,7 +197,7 @@ impl DriftWatch {
         report.repairs = wanted.recorded(&check.repairs, began);
         report.stopped = wanted.stopped();
         if self.end(check, &stack, &report, began).await?
-            && let Err(error) = self.in_time(self.repair(&stack, &wanted)).await
+            && let Err(error) = self.in_time(Box::pin(self.repair(&stack, &wanted))).await
         {
             tracing::warn!(stack = %stack.id, project = stack.project, %error, "failed to repair drift");
         }

@@ -126,7 +126,11 @@ async fn a_name_that_means_another_object_changes_nothing_until_it_is_asked_for(
     let plan = client.plan_repair(STACK, &[], false).await.expect("a plan").expect("it has drifted");
     client.execute_plan(plan.id(), plan.digest()).await.expect("it is executed");
     let (now, reason) = end_of(&client, STACK, Duration::from_mins(1)).await;
-    assert_eq!((now.as_str(), writes(&cluster)), ("UPDATE_COMPLETE", vec!["PUT compute /servers/{id}".to_owned()]), "{reason}");
+    assert_eq!(
+        (now.as_str(), writes(&cluster)),
+        ("UPDATE_COMPLETE", vec!["PUT compute /servers/{id}".to_owned()]),
+        "{reason}"
+    );
     assert_eq!(demo.image_of("single").await, first_image);
 
     // Only the new member gets what the names mean now.
