@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::run::{Folder, Ran};
 
 /// The commands with `--require-yes`, which stop before they do anything.
-const DEMANDS: [&[&str]; 21] = [
+const DEMANDS: [&[&str]; 22] = [
     &["stack", "update", "one", "-t", "empty.yaml"],
     &["stack", "rollback", "one", "--to", "1"],
     &["stack", "apply", "PLAN"],
@@ -25,6 +25,7 @@ const DEMANDS: [&[&str]; 21] = [
     &["software", "deployment", "delete", "some"],
     &["manage", "purge-deleted", "--days", "0", "--config-file", "kiln.conf"],
     &["manage", "take-over", "switch", "--project", "p", "--config-file", "kiln.conf"],
+    &["manage", "take-over", "finish", "--drop-heat-tables", "heat", "--config-file", "kiln.conf"],
     &["heat-manage", "--config-file", "kiln.conf", "purge_deleted", "0"],
     &["heat-manage", "--config-file", "kiln.conf", "purge_deleted", "-p", "p", "-b", "5", "1"],
 ];

@@ -70,7 +70,7 @@ impl Heat {
 
     fn take_over(&self, command: &str, more: &[&str]) -> Ran {
         let mut words = vec!["manage", "take-over", command, "--config-file", &self.kiln_conf];
-        if matches!(command, "inventory" | "import" | "compare" | "switch") {
+        if matches!(command, "inventory" | "import" | "compare" | "switch" | "finish") {
             words.extend(["--heat-config", &self.source]);
         }
         words.extend(more);
@@ -436,15 +436,19 @@ async fn a_wrong_key_is_named_and_nothing_is_imported() {
 async fn the_commands_of_the_manual_work() {
     let page = include_str!("../../../../docs/moving-from-heat.md");
     let commands: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("    kiln ")).collect();
-    assert_eq!(commands.len(), 8, "{commands:?}");
+    assert_eq!(commands.len(), 10, "{commands:?}");
     let cloud = Testcloud::builder().start().await.unwrap();
     let heat = Heat::load("manual", "convergence", &cloud, sqlite).await;
     for command in commands {
         let words = command.split(' ').map(|word| match word {
             "345de0deed754a2ab8091344a1397b46" => PROJECT,
             "kiln.conf" => &heat.kiln_conf,
+            "heat" => "heat.db",
             word => word,
         });
+        if command.contains("finish") {
+            heat.take_over("switch", &["--project", PROJECT]).ok();
+        }
         let ran = heat.folder.run(&words.collect::<Vec<_>>());
         if command.contains("--live") {
             // No cloud has the trusts of this database.
@@ -453,6 +457,89 @@ async fn the_commands_of_the_manual_work() {
             ran.ok();
         }
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_take_over_is_finished_when_all_stacks_belong_to_kiln() {
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let heat = Heat::load("finish", "convergence", &cloud, sqlite).await;
+    finish(&heat, "heat.db").await;
+    // Another database is left alone.
+    let other = "[DEFAULT]\n[database]\nconnection = sqlite:///other.db?mode=rwc\n";
+    std::fs::write(&heat.source, other.replace("/other.db", &heat.folder.path().join("other.db").display().to_string())).unwrap();
+    let ran = heat.take_over("finish", &["--drop-heat-tables", "other.db"]);
+    assert!(ran.code == 1 && ran.err.contains("the tables of Heat: the database has"), "{ran:?}");
+
+    // An interruption after each table.
+    for dropped in [1, 8, 13, 15, 17] {
+        let heat = Heat::load("finish-again", "convergence", &cloud, sqlite).await;
+        heat.take_over("switch", &["--project", PROJECT]).ok();
+        for table in TABLES_OF_HEAT.iter().take(dropped) {
+            heat.db.execute_unprepared(&format!("DROP TABLE IF EXISTS {table}")).await.unwrap();
+        }
+        let done = heat.take_over("finish", &["--drop-heat-tables", "heat.db"]).ok();
+        assert_eq!(done, "The tables of Heat are dropped. 3 stacks that it had made belong to Kiln.\n", "{dropped}");
+        assert_eq!(heat.take_over("status", &["-f", "value"]).ok(), "");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+#[ignore = "needs servers: crates/store/tests/databases.sh"]
+async fn a_take_over_is_finished_on_servers() {
+    let cloud = Testcloud::builder().start().await.unwrap();
+    for server in servers() {
+        let name = if server.is_postgres() { "postgres" } else { "mariadb" };
+        let test = async |database: &str| {
+            let heat = Heat::load(&format!("finish-{name}"), "convergence", &cloud, |_| server.database(database)).await;
+            finish(&heat, database).await;
+        };
+        server.with_database(test).await;
+    }
+}
+
+/// In the order in which they are dropped.
+const TABLES_OF_HEAT: [&str; 17] = [
+    "resource_data",
+    "event",
+    "resource_snapshot",
+    "snapshot",
+    "stack_lock",
+    "stack_tag",
+    "sync_point",
+    "resource",
+    "resource_properties_data",
+    "software_deployment",
+    "software_config",
+    "service",
+    "stack",
+    "user_creds",
+    "raw_template",
+    "raw_template_files",
+    "alembic_version",
+];
+
+async fn finish(heat: &Heat, database: &str) {
+    let drop = ["--drop-heat-tables", database];
+    let refused = heat.take_over("finish", &drop);
+    assert!(refused.code == 1 && refused.out.contains(&format!("Project {PROJECT}: failed, gone, web")), "{refused:?}");
+    heat.import(&[]);
+    let refused = heat.take_over("finish", &drop);
+    assert!(refused.code == 1 && refused.err.contains("3 stacks do not belong to Kiln"), "{refused:?}");
+    heat.take_over("switch", &["--project", PROJECT]).ok();
+    let told = heat.take_over("finish", &[]).ok();
+    assert!(told.contains(&format!("--drop-heat-tables {database}")), "{told}");
+    let refused = heat.take_over("finish", &["--drop-heat-tables", "another"]);
+    assert!(refused.code == 1 && refused.err.contains("nothing was changed"), "{refused:?}");
+    assert_eq!(heat.values("SELECT name FROM stack WHERE owner_id IS NULL AND deleted_at IS NULL").await.len(), 3);
+    let done = heat.take_over("finish", &drop).ok();
+    assert_eq!(done, "The tables of Heat are dropped. 3 stacks that it had made belong to Kiln.\n");
+    for table in TABLES_OF_HEAT.iter().chain(&["kiln_heat_fence"]) {
+        assert!(heat.db.execute_unprepared(&format!("SELECT 1 FROM {table}")).await.is_err(), "{table}");
+    }
+    assert_eq!(heat.values("SELECT root FROM kiln_take_over").await, [""; 0]);
+    assert_eq!(heat.values("SELECT name FROM kiln_stack WHERE parent_stack IS NULL ORDER BY name").await, ["failed", "gone", "web"]);
+    let back = heat.take_over("switch", &["--project", PROJECT, "--back"]);
+    assert!(back.code == 1 && back.err.contains("the database has no tables of Heat"), "{back:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -24,6 +24,29 @@ const FENCED_TABLES: [(&str, &str); 6] = [
     ("snapshot", "stack_id"),
 ];
 
+/// All tables of Heat, in the order in which they can be dropped: a table comes before those that it refers to. The tables with
+/// the version of the schema are the last ones.
+const TABLES: [&str; 18] = [
+    "resource_data",
+    "event",
+    "resource_snapshot",
+    "snapshot",
+    "stack_lock",
+    "stack_tag",
+    "sync_point",
+    "resource",
+    "resource_properties_data",
+    "software_deployment",
+    "software_config",
+    "service",
+    "stack",
+    "user_creds",
+    "raw_template",
+    "raw_template_files",
+    "alembic_version",
+    "migrate_version",
+];
+
 /// A fence around projects in the database of Heat: its tables refuse every change of their stacks, whoever makes it.
 #[derive(Clone)]
 pub struct HeatFence {
@@ -59,6 +82,28 @@ impl HeatFence {
             Err(fault) if !fault.says_missing() => Err(fault.into()),
             _ => Ok(()),
         }
+    }
+
+    /// Drops all tables of Heat. The list of the fenced projects stays, so that the database can still be recognized.
+    pub async fn drop_tables(&self) -> Result<(), Error> {
+        for table in TABLES {
+            self.run(&format!("DROP TABLE IF EXISTS {table}")).await?;
+        }
+        if self.dialect == Dialect::Postgres {
+            for kind in ["tenant", "stack_id"] {
+                self.run(&format!("DROP FUNCTION IF EXISTS kiln_heat_fence_{kind}()")).await?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Drops the list of the fenced projects, after [`HeatFence::drop_tables`].
+    pub async fn remove(&self) -> Result<(), Error> {
+        self.run("DROP TABLE IF EXISTS kiln_heat_fence").await
+    }
+
+    async fn run(&self, statement: &str) -> Result<(), Error> {
+        Ok(self.pool.execute_unprepared(statement).await.map(drop).map_err(Fault::from)?)
     }
 
     /// Begins to write rows of a project whose fence is raised.

@@ -291,6 +291,21 @@ impl SqlStore {
         Ok(dropped)
     }
 
+    /// Forgets that stacks have come from a Heat: the way back ends. Nothing else changes. Returns the number of trees.
+    ///
+    /// # Errors
+    /// [`Error::Changed`] for a tree that does not belong to Kiln; errors of the database.
+    pub async fn finish_take_overs(&self) -> Result<u64, Error> {
+        if let Some(other) = self.take_overs(None).await?.iter().find(|one| one.state != TakeOverState::Switched) {
+            return Err(Error::Changed(other.root));
+        }
+        let delete = Query::delete()
+            .from_table(schema::TAKE_OVER)
+            .and_where(Expr::col("state").eq(TakeOverState::Switched.as_str()))
+            .to_owned();
+        self.retry(|| async { Ok(self.writer.execute(&delete).await?.rows_affected()) }).await
+    }
+
     /// Removes what was imported of a tree that still belongs to Heat: [`Error::Changed`] if it does not.
     pub async fn drop_take_over(&self, root: StackId) -> Result<(), Error> {
         self.retry(|| async {

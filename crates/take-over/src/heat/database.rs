@@ -101,6 +101,11 @@ impl HeatDatabase {
         })
     }
 
+    /// Whether the database has the list of the projects that have left Heat.
+    pub async fn is_fenced(&self) -> Result<bool, Error> {
+        self.database.snapshot().await?.has_table("kiln_heat_fence").await
+    }
+
     /// All live stacks, also nested ones and backups.
     pub async fn live_stacks(&self) -> Result<Vec<Listed>, Error> {
         let snapshot = self.database.snapshot().await?;

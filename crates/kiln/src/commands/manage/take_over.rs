@@ -11,7 +11,7 @@ use kiln_server::database;
 use kiln_server::take_over::{Heat, cloud_check};
 use kiln_store::{HeatFence, SqlStore, Store as _};
 use kiln_take_over::{
-    CloudFindings, Comparison, Converter, Finding, HeatDatabase, Import, Imported, Inventory, Outcome, Returned,
+    CloudFindings, Comparison, Converter, Finding, Finish, HeatDatabase, Import, Imported, Inventory, Outcome, Returned,
     Selection, Switch, Switched, compare, inventory, reasons,
 };
 use kiln_value::{Map, Value, value};
@@ -30,6 +30,7 @@ group! {
         Switch(SwitchArgs),
         Status(StatusArgs),
         Drop(DropArgs),
+        Finish(FinishArgs),
     }
 }
 
@@ -520,6 +521,72 @@ impl DropArgs {
         let dropped = failing(store.drop_take_overs(self.project.as_deref()).await)?;
         Ok(print(&format!("Dropped {dropped} imported stacks.\n"))?)
     }
+}
+
+/// Drop the tables of Heat, after all stacks have come under Kiln; there is no way back afterwards
+#[derive(Args, Debug)]
+#[command(add = Effect::Destroys)]
+#[command(after_help = "\
+Without --drop-heat-tables, the command only says whether a stack still belongs to Heat, and changes nothing. With the name of \
+Heat's database, it drops the tables of Heat, also what they have of deleted stacks, and the fence in the database; other \
+tables, Kiln's too, stay. Stop all processes of Heat, and make a dump of the database first. After an interruption, run the \
+command again.
+
+Examples:
+  kiln manage take-over finish --heat-config heat.conf --config-file kiln.conf
+  kiln manage take-over finish --heat-config heat.conf --config-file kiln.conf --drop-heat-tables heat")]
+pub(crate) struct FinishArgs {
+    #[command(flatten)]
+    config: ConfigArgs,
+    /// Configuration file of Heat, as it is: for its database
+    #[arg(long, value_name = "FILE", default_value = "/etc/heat/heat.conf")]
+    heat_config: PathBuf,
+    /// Drop the tables of Heat; confirmed by the name of its database, for SQLite that of the file
+    #[arg(long, value_name = "DATABASE")]
+    drop_heat_tables: Option<String>,
+    #[command(flatten)]
+    confirm: ConfirmArgs,
+}
+
+impl FinishArgs {
+    async fn run(self, _: &Global) -> Done {
+        if self.drop_heat_tables.is_some() {
+            self.confirm.if_demanded("Drop the tables of Heat [y/N]? ").await?;
+        }
+        let heat = Heat::open(&self.heat_config).await?;
+        let fence = failing(HeatFence::open(&heat.options).await)?;
+        let store = database::open_with(database::options(&Config::load(&self.config)?)?).await?;
+        let finish = Finish { heat: &heat.database, fence: &fence, store: &store };
+        let remaining = failing(finish.remaining().await)?;
+        if !remaining.is_empty() {
+            for (project, names) in &remaining {
+                print(&format!("Project {project}: {}\n", names.join(", ")))?;
+            }
+            let count: usize = remaining.values().map(Vec::len).sum();
+            let failure = Failure::new(format!("{count} stacks do not belong to Kiln; nothing was changed"));
+            return Err(failure.hint("switch their projects, or delete the stacks in Heat; 'drop' removes imported ones"));
+        }
+        let name = database_name(&heat.options.url);
+        match self.drop_heat_tables {
+            None => Ok(print(&format!(
+                "All stacks belong to Kiln. As long as the database {name} has the tables of Heat, they can go back. To drop the \
+                 tables, make a dump, and run the command again with --drop-heat-tables {name}.\n"
+            ))?),
+            Some(given) if given != name => {
+                Err(Failure::new(format!("Heat's database is {name}, not {given}; nothing was changed")))
+            }
+            Some(_) => {
+                let stacks = failing(finish.run().await)?;
+                Ok(print(&format!("The tables of Heat are dropped. {stacks} stacks that it had made belong to Kiln.\n"))?)
+            }
+        }
+    }
+}
+
+/// The name of the database of a URL; for SQLite, that of the file.
+fn database_name(url: &str) -> &str {
+    let path = url.split('?').next().unwrap_or_default();
+    path.rsplit('/').next().unwrap_or_default()
 }
 
 /// One line for each hundredth, on the terminal only.
