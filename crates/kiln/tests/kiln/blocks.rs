@@ -89,6 +89,8 @@ const LISTED: &[(&str, &str, Treatment)] = &[
     ("docs/webhooks.md", "{\n  \"specversion\"", By("tests/clients/webhooks.py")),
     ("docs/moving-from-heat.md", "kiln manage take-over inventory", By(TAKE_OVER)),
     ("docs/moving-from-heat.md", "+-------", Not("the stacks of a cloud of its own, some of them in progress")),
+    ("docs/moving-from-heat.md", "/etc/heat/heat.conf:17", Not("the settings of a Heat of its own")),
+    ("docs/moving-from-heat.md", "kiln manage take-over finish", By(TAKE_OVER)),
     ("docs/moving-from-heat.md", "kiln manage take-over import", By(TAKE_OVER)),
     ("docs/moving-from-heat.md", "kiln manage take-over status", By(TAKE_OVER)),
     ("docs/moving-from-heat.md", "kiln manage take-over compare", By(TAKE_OVER)),

@@ -46,8 +46,9 @@ resources:
 /// Commands that run until they are stopped.
 const SERVERS: [&str; 6] = ["kiln serve", "kiln api", "kiln engine", "kiln demo", "kiln testcloud", "--follow"];
 /// Commands that exit with 1 if they find something, or nothing.
-const FINDERS: [&str; 13] = [
+const FINDERS: [&str; 14] = [
     "take-over compare --heat-config heat.conf --config-file kiln.conf --stack web --live",
+    "take-over finish",
     "kiln webhook test",
     "kiln manage who-uses",
     "config check",

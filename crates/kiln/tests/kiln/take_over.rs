@@ -464,11 +464,14 @@ async fn a_take_over_is_finished_when_all_stacks_belong_to_kiln() {
     let cloud = Testcloud::builder().start().await.unwrap();
     let heat = Heat::load("finish", "convergence", &cloud, sqlite).await;
     finish(&heat, "heat.db").await;
-    // Another database is left alone.
-    let other = "[DEFAULT]\n[database]\nconnection = sqlite:///other.db?mode=rwc\n";
-    std::fs::write(&heat.source, other.replace("/other.db", &heat.folder.path().join("other.db").display().to_string())).unwrap();
+    // The database of another service is left alone.
+    let url = format!("sqlite://{}", heat.folder.path().join("other.db").display());
+    let other = sea_orm::Database::connect(format!("{url}?mode=rwc")).await.unwrap();
+    other.execute_unprepared("CREATE TABLE service (id INTEGER)").await.unwrap();
+    std::fs::write(&heat.source, format!("[DEFAULT]\n[database]\nconnection = {url}\n")).unwrap();
     let ran = heat.take_over("finish", &["--drop-heat-tables", "other.db"]);
     assert!(ran.code == 1 && ran.err.contains("the tables of Heat: the database has"), "{ran:?}");
+    other.execute_unprepared("SELECT id FROM service").await.unwrap();
 
     // An interruption after each table.
     for dropped in [1, 8, 13, 15, 17] {
@@ -490,7 +493,8 @@ async fn a_take_over_is_finished_on_servers() {
     for server in servers() {
         let name = if server.is_postgres() { "postgres" } else { "mariadb" };
         let test = async |database: &str| {
-            let heat = Heat::load(&format!("finish-{name}"), "convergence", &cloud, |_| server.database(database)).await;
+            let heat =
+                Heat::load(&format!("finish-{name}"), "convergence", &cloud, |_| server.database(database)).await;
             finish(&heat, database).await;
         };
         server.with_database(test).await;
@@ -537,7 +541,10 @@ async fn finish(heat: &Heat, database: &str) {
         assert!(heat.db.execute_unprepared(&format!("SELECT 1 FROM {table}")).await.is_err(), "{table}");
     }
     assert_eq!(heat.values("SELECT root FROM kiln_take_over").await, [""; 0]);
-    assert_eq!(heat.values("SELECT name FROM kiln_stack WHERE parent_stack IS NULL ORDER BY name").await, ["failed", "gone", "web"]);
+    assert_eq!(
+        heat.values("SELECT name FROM kiln_stack WHERE parent_stack IS NULL ORDER BY name").await,
+        ["failed", "gone", "web"]
+    );
     let back = heat.take_over("switch", &["--project", PROJECT, "--back"]);
     assert!(back.code == 1 && back.err.contains("the database has no tables of Heat"), "{back:?}");
 }

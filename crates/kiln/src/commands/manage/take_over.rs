@@ -11,8 +11,8 @@ use kiln_server::database;
 use kiln_server::take_over::{Heat, cloud_check};
 use kiln_store::{HeatFence, SqlStore, Store as _};
 use kiln_take_over::{
-    CloudFindings, Comparison, Converter, Finding, Finish, HeatDatabase, Import, Imported, Inventory, Outcome, Returned,
-    Selection, Switch, Switched, compare, inventory, reasons,
+    CloudFindings, Comparison, Converter, Finding, Finish, HeatDatabase, Import, Imported, Inventory, Outcome,
+    Returned, Selection, Switch, Switched, compare, inventory, reasons,
 };
 use kiln_value::{Map, Value, value};
 
@@ -534,7 +534,7 @@ command again.
 
 Examples:
   kiln manage take-over finish --heat-config heat.conf --config-file kiln.conf
-  kiln manage take-over finish --heat-config heat.conf --config-file kiln.conf --drop-heat-tables heat")]
+  kiln manage take-over finish --config-file kiln.conf --drop-heat-tables heat")]
 pub(crate) struct FinishArgs {
     #[command(flatten)]
     config: ConfigArgs,
@@ -564,7 +564,9 @@ impl FinishArgs {
             }
             let count: usize = remaining.values().map(Vec::len).sum();
             let failure = Failure::new(format!("{count} stacks do not belong to Kiln; nothing was changed"));
-            return Err(failure.hint("switch their projects, or delete the stacks in Heat; 'drop' removes imported ones"));
+            return Err(
+                failure.hint("switch their projects, or delete the stacks in Heat; 'drop' removes imported ones")
+            );
         }
         let name = database_name(&heat.options.url);
         match self.drop_heat_tables {
@@ -577,7 +579,9 @@ impl FinishArgs {
             }
             Some(_) => {
                 let stacks = failing(finish.run().await)?;
-                Ok(print(&format!("The tables of Heat are dropped. {stacks} stacks that it had made belong to Kiln.\n"))?)
+                Ok(print(&format!(
+                    "The tables of Heat are dropped. {stacks} stacks that it had made belong to Kiln.\n"
+                ))?)
             }
         }
     }

@@ -59,8 +59,16 @@ async fn the_other_engine_goes_on(server: &str) {
     let other = 1 - working;
     cluster.engines[working].kill();
     await_owners(&db, TAKEN_OVER, |owners| *owners == [pids[other]]).await;
-    let log = std::fs::read_to_string(cluster.folder().join(log_of(other))).expect("a log");
-    assert!(log.contains("took over the stack from a failed engine"), "{log}");
+    // The lease is in the database before the line is in the log.
+    let start = Instant::now();
+    loop {
+        let log = std::fs::read_to_string(cluster.folder().join(log_of(other))).expect("a log");
+        if log.contains("took over the stack from a failed engine") {
+            break;
+        }
+        assert!(start.elapsed() < LIMIT, "{log}");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 
     let (status, reason) = end_of(&client, "s", LIMIT).await;
     assert_eq!(status, "CREATE_COMPLETE", "{reason}");
