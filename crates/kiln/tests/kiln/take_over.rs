@@ -466,7 +466,7 @@ async fn a_take_over_is_finished_when_all_stacks_belong_to_kiln() {
     finish(&heat, "heat.db").await;
     // The database of another service is left alone.
     let url = format!("sqlite://{}", heat.folder.path().join("other.db").display());
-    let other = sea_orm::Database::connect(format!("{url}?mode=rwc")).await.unwrap();
+    let other = Box::pin(Database::connect(format!("{url}?mode=rwc"))).await.unwrap();
     other.execute_unprepared("CREATE TABLE service (id INTEGER)").await.unwrap();
     std::fs::write(&heat.source, format!("[DEFAULT]\n[database]\nconnection = {url}\n")).unwrap();
     let ran = heat.take_over("finish", &["--drop-heat-tables", "other.db"]);
