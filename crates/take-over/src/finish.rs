@@ -22,7 +22,7 @@ impl Finish<'_> {
     /// The stacks that do not belong to Kiln, by project: their names.
     ///
     /// # Errors
-    /// [`Error::NotFound`] if the database is none of a Heat; errors of the databases.
+    /// [`Error::Unusable`] if the database is none of a Heat; errors of the databases.
     pub async fn remaining(&self) -> Result<BTreeMap<String, Vec<String>>, Error> {
         let records = self.store.take_overs(None).await?;
         let is_switched = |state: TakeOverState| state == TakeOverState::Switched;
@@ -38,7 +38,7 @@ impl Finish<'_> {
             }
             // Some were dropped before a kill.
             Release::None if self.heat.is_fenced().await? => {}
-            release => return Err(Error::NotFound(format!("the tables of Heat: the database has {release}"))),
+            release => return Err(Error::Unusable(format!("it has {release}").into())),
         }
         // On their way back, or deleted in Heat since the import.
         for record in records.into_iter().filter(|record| !is_switched(record.state)) {
