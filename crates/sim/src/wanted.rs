@@ -181,12 +181,15 @@ fn compare<'a>(
     async move {
         let mut rows = sim.store.resources(stack).await.map_err(|error| error.to_string())?;
         let needed = needed_by(&rows, &skip);
-        // The newest row of a name is the current one. What a rollback has taken back may stay, because a skipped resource needs it.
-        let replaced_by = |id| rows.iter().find(|row| row.id == id).map(|row| row.replaced_by);
-        let is_taken_back =
-            |row: &Resource| row.replaces.and_then(replaced_by).is_some_and(|newer| newer != Some(row.id));
+        // The newest row of a name is the current one. What was replaced, or was taken back by a rollback, may stay, because a
+        // skipped resource needs it; clocks do not say which one that is.
+        let with_id = |id| rows.iter().find(|row| row.id == id);
+        let is_former = |row: &Resource| {
+            let is_taken_back = |old: &Resource| old.replaced_by != Some(row.id);
+            row.replaced_by.and_then(with_id).is_some() || row.replaces.and_then(with_id).is_some_and(is_taken_back)
+        };
         let mut newest: BTreeMap<String, (Timestamp, ResourceId)> = BTreeMap::new();
-        for row in rows.iter().filter(|row| template.get(&row.name).is_some() && !is_taken_back(row)) {
+        for row in rows.iter().filter(|row| template.get(&row.name).is_some() && !is_former(row)) {
             let one = newest.entry(row.name.clone()).or_insert((row.created, row.id));
             *one = (row.created, row.id).max(*one);
         }
