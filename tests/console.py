@@ -46,9 +46,8 @@ DEBIAN = pathlib.Path('/usr/bin/heat-manage')
 KEY = '0123456789abcdef0123456789abcdef'
 STACK, GONE, RESOURCE = (str(uuid.uuid5(uuid.NAMESPACE_DNS, name)) for name in ['web', 'gone', 'word'])
 
-# What differs between two runs of the same program, and between machines.
+# What differs between two runs of the same program.
 NOISE = [
-    (re.compile(rf'\b{re.escape(socket.gethostname())}\b *'), '<host> '),
     (re.compile(r'[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}'), '<uuid>'),
     (re.compile(r'\b[0-9a-f]{32}\b'), '<id>'),
     (re.compile(r'\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d+)?Z?'), '<time>'),
@@ -111,6 +110,8 @@ class Program:
         if '--help' in words:
             return ran.returncode, options(ran.stdout), ''
         out, errors = plain(ran.stdout), plain(ran.stderr)
+        if 'service' in words:
+            out = without_host(out)
         # Python prints warnings of libraries before.
         errors = '\n'.join(line for line in errors.splitlines() if line.startswith(('ERROR: ', 'usage: ', 'Usage: ', 'error: ')))
         if ran.returncode == 2 and re.search('^(usage: |Usage: |error: )', errors, re.M):
@@ -151,7 +152,7 @@ class Heat(Program):
         return rows(self.sql('SELECT name, action, status FROM resource'))
 
     def engines(self):
-        return rows(self.sql('SELECT hostname FROM service WHERE deleted_at IS NULL'))
+        return without_host(rows(self.sql('SELECT hostname FROM service WHERE deleted_at IS NULL')))
 
 
 class Recorded:
@@ -223,11 +224,16 @@ class Kiln(Program):
         return rows(self.sql("SELECT name, action, status FROM kiln_resource"))
 
     def engines(self):
-        return rows(self.sql('SELECT hostname FROM kiln_engine'))
+        return without_host(rows(self.sql('SELECT hostname FROM kiln_engine')))
 
 
 def rows(found):
-    return plain('\n'.join(sorted(' '.join(map(str, row)) for row in found)))
+    return '\n'.join(sorted(' '.join(map(str, row)) for row in found))
+
+
+def without_host(text):
+    """The name of this machine may be a word of other texts too."""
+    return re.sub(rf'(?<![\w.-]){re.escape(socket.gethostname())}(?![\w.-]) *', '<host> ', text)
 
 
 def plain(text):
