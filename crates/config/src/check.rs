@@ -9,7 +9,7 @@ use kiln_template::hint::nearest;
 use kiln_value::{Chain, Value, value};
 
 use crate::option::{ACCOUNTS, At, ConfigOption, Place, client_sections};
-use crate::{Config, Source, heats_own, options};
+use crate::{Config, heats_own, options};
 
 /// How bad a finding is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -88,10 +88,7 @@ pub fn findings(config: &Config) -> Vec<Finding> {
     let mut all = Vec::new();
     for (section, name, given) in config.ini.options() {
         all.extend(given.iter().filter_map(|given| {
-            let place = match config.source(given) {
-                Source::File(file, line) => Some((file, line)),
-                _ => None,
-            };
+            let place = config.source(given).place();
             let option = Some((section.to_owned(), name.to_owned()));
             let (level, message, hint) = judge(config, &sections, (section, name), given)?;
             Some((given.place, Finding { level, place, option, message, hint }))
@@ -113,20 +110,14 @@ pub fn finding_of(config: &Config, error: &anyhow::Error) -> Finding {
     let Some((section, name, message)) = named else {
         return Finding { level: Level::Error, place: None, option: None, message: text, hint: None };
     };
-    let place = config.ini.all(&section, &name).last().and_then(|given| match config.source(given) {
-        Source::File(file, line) => Some((file, line)),
-        _ => None,
-    });
+    let place = config.ini.all(&section, &name).last().and_then(|given| config.source(given).place());
     Finding { level: Level::Error, place, option: Some((section, name)), message, hint: None }
 }
 
 /// A warning about an option, with the place where it is set.
 pub fn warning<'a>(config: &Config, at: impl Into<At<'a>>, message: String) -> Finding {
     let at = at.into();
-    let place = match config.given(at) {
-        Some((_, Source::File(file, line))) => Some((file, line)),
-        _ => None,
-    };
+    let place = config.given(at).and_then(|(_, source)| source.place());
     let option = Some((at.section.to_owned(), at.option.name().to_owned()));
     Finding { level: Level::Warning, place, option, message, hint: None }
 }

@@ -69,6 +69,16 @@ pub enum Source {
     Default,
 }
 
+impl Source {
+    /// The file and the line, if it is one.
+    fn place(self) -> Option<(PathBuf, usize)> {
+        match self {
+            Self::File(file, line) => Some((file, line)),
+            _ => None,
+        }
+    }
+}
+
 impl fmt::Display for Source {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -21,6 +21,13 @@ pub struct Kept {
     pub id: String,
 }
 
+impl Kept {
+    /// Whether no ID was stored beside what was given: Heat stores the names alone, or an ID was given.
+    pub fn is_as_given(&self) -> bool {
+        self.id == self.lookup.value
+    }
+}
+
 /// The names that keep their IDs, by their places below the properties.
 pub type KeptNames = IndexMap<Path, Kept>;
 

@@ -109,6 +109,7 @@ pub(crate) fn environment_files(config: &Config) -> Result<Vec<(PathBuf, String)
     files.into_iter().map(read).collect()
 }
 
+/// Loads them.
 fn read_environments(catalog: &mut ResourceTypes, config: &Config) -> Result<()> {
     for (file, text) in environment_files(config)? {
         tell_unused(&file, &text);

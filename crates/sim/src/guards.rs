@@ -65,8 +65,10 @@ pub(crate) fn check(sim: &Simulation, stack: &Stack, call: &CloudCall) {
     let is_rollback =
         root.is_some_and(|root| root.state.action == Action::Rollback) || sim.ledger.is_rollback(stack.operation());
     // A delete of several calls goes on although a newer request has ended the rollback.
-    let goes_on = sim.ledger.is_taken_back(id, is_rollback);
-    if !goes_on && sim.ledger.is_guarded(id) {
+    if is_rollback {
+        sim.ledger.take_back(id);
+    }
+    if !sim.ledger.is_taken_back(id) && sim.ledger.is_guarded(id) {
         sim.accuse(Rule::Guarded, format!("{id} of {} is deleted", call.resource));
     }
 }

@@ -371,13 +371,14 @@ impl Ledger {
         self.inner().rollbacks.contains(&operation)
     }
 
-    /// Whether a rollback has begun to delete an object, or does it now.
-    pub(crate) fn is_taken_back(&self, id: &str, is_rollback: bool) -> bool {
-        let mut inner = self.inner();
-        if is_rollback {
-            inner.taken_back.insert(id.to_owned());
-        }
-        inner.taken_back.contains(id)
+    /// A rollback deletes an object.
+    pub(crate) fn take_back(&self, id: &str) {
+        self.inner().taken_back.insert(id.to_owned());
+    }
+
+    /// Whether a rollback has begun to delete an object.
+    pub(crate) fn is_taken_back(&self, id: &str) -> bool {
+        self.inner().taken_back.contains(id)
     }
 
     /// A guard is stored that protects these objects.

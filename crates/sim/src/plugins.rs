@@ -118,11 +118,11 @@ pub(crate) fn settled(sim: &Simulation, stack: &Stack, settle: &Settle) {
         return;
     }
     let operation = operation(stack.id, settle);
+    let is_complete = settle.state.status == Status::Complete;
     let mut told = sim.told();
     let what = format!("{} of {}", settle.state.action, stack.name);
     match told.answers.get(&operation).map(|(_, answer)| *answer) {
-        Some(Answer::Admitted) => told.due.push((operation, what)),
-        Some(_) if settle.state.status == Status::Complete && told.admitted.contains(&operation) => {
+        Some(answer) if answer == Answer::Admitted || (is_complete && told.admitted.contains(&operation)) => {
             told.due.push((operation, what));
         }
         // It has not begun.

@@ -55,8 +55,8 @@ pub use refactor::{Refactor, RefactoredStack};
 pub use snapshot::Snapshot;
 pub use software_store::{ConfigQuery, DeploymentQuery, SoftwareStore};
 pub use sql::{
-    Durability, EngineLock, ForeignDatabase, ForeignKeys, ForeignRow, ForeignSnapshot, HeatColumns, HeatFence,
-    HeatValue, HeatWriter, Options, SCHEMA, SchemaState, SchemaVersions, Simulation, SqlStore, UrlParameter,
+    Durability, EngineLock, ForeignDatabase, ForeignKeys, ForeignRow, ForeignSnapshot, HEAT_TABLES, HeatColumns,
+    HeatFence, HeatValue, HeatWriter, Options, SCHEMA, SchemaState, SchemaVersions, Simulation, SqlStore, UrlParameter,
     url_parameters,
 };
 pub use stack::{Details, NewStack, Parent, Stack, StackRequest, StackSummary};

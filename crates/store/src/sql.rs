@@ -84,7 +84,7 @@ use crate::{
 pub use self::connection_url::{UrlParameter, url_parameters};
 pub use self::engine_lock::EngineLock;
 pub use self::foreign::{ForeignDatabase, ForeignKeys, ForeignRow, ForeignSnapshot};
-pub use self::heat_fence::HeatFence;
+pub use self::heat_fence::{HEAT_TABLES, HeatFence};
 pub use self::heat_writing::{HeatColumns, HeatValue, HeatWriter};
 pub use self::migrations::{SCHEMA, SchemaState, SchemaVersions};
 pub(crate) use self::migrations::{WITH_GUARDS, WITH_PLANS};

@@ -147,7 +147,7 @@ fn with_names(types: &ResourceTypes, row: &Resource, known: &Resource) -> Resour
     let (Some(definition), Some(known)) = (&mut row.definition, &known.definition) else { return row };
     let Some(registered) = types.types.get(&known.resource_type) else { return row };
     let names = names::kept(&registered.resource_type.translation, known, known.given(), &Answers::new());
-    let names: KeptNames = names.into_iter().filter(|(_, kept)| kept.id == kept.lookup.value).collect();
+    let names: KeptNames = names.into_iter().filter(|(_, kept)| kept.is_as_given()).collect();
     if !names.is_empty() {
         names::keep(&mut Arc::make_mut(definition).properties, &names);
     }

@@ -362,7 +362,7 @@ async fn looked_up(
         Some(Segment::Key(name)) => differing.iter().any(|one| one.name == *name),
         _ => false,
     };
-    names.retain(|place, kept| kept.id == kept.lookup.value && is_differing(place));
+    names.retain(|place, kept| kept.is_as_given() && is_differing(place));
     let mut known = KeptNames::new();
     for (place, kept) in names {
         match cloud.find(&kept.lookup.finder, &kept.lookup.value).await {

@@ -145,12 +145,16 @@ impl Heat {
 /// Fills an empty database with the rows that Heat has made.
 async fn made_by_heat(url: &str, way: &str) -> DatabaseConnection {
     let db = Box::pin(Database::connect(url)).await.unwrap();
-    let rows = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("../../tests/heat_database/27-{way}.json"));
-    let tables: Map<String, Value> = serde_json::from_str(&std::fs::read_to_string(rows).unwrap()).unwrap();
-    for (table, content) in &tables {
+    for (table, content) in &made_by_heat_27(way) {
         fill(&db, table, content).await;
     }
     db
+}
+
+/// The tables that Heat has made, with their rows.
+fn made_by_heat_27(way: &str) -> Map<String, Value> {
+    let rows = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("../../tests/heat_database/27-{way}.json"));
+    serde_json::from_str(&std::fs::read_to_string(rows).unwrap()).unwrap()
 }
 
 /// Writes the configuration `heat.conf` of a Heat with stacks into a folder.
@@ -477,7 +481,7 @@ async fn a_take_over_is_finished_when_all_stacks_belong_to_kiln() {
     for dropped in [1, 8, 13, 15, 17] {
         let heat = Heat::load("finish-again", "convergence", &cloud, sqlite).await;
         heat.take_over("switch", &["--project", PROJECT]).ok();
-        for table in TABLES_OF_HEAT.iter().take(dropped) {
+        for table in kiln_store::HEAT_TABLES.iter().take(dropped) {
             heat.db.execute_unprepared(&format!("DROP TABLE IF EXISTS {table}")).await.unwrap();
         }
         let done = heat.take_over("finish", &["--drop-heat-tables", "heat.db"]).ok();
@@ -501,27 +505,6 @@ async fn a_take_over_is_finished_on_servers() {
     }
 }
 
-/// In the order in which they are dropped.
-const TABLES_OF_HEAT: [&str; 17] = [
-    "resource_data",
-    "event",
-    "resource_snapshot",
-    "snapshot",
-    "stack_lock",
-    "stack_tag",
-    "sync_point",
-    "resource",
-    "resource_properties_data",
-    "software_deployment",
-    "software_config",
-    "service",
-    "stack",
-    "user_creds",
-    "raw_template",
-    "raw_template_files",
-    "alembic_version",
-];
-
 async fn finish(heat: &Heat, database: &str) {
     let drop = ["--drop-heat-tables", database];
     let refused = heat.take_over("finish", &drop);
@@ -537,7 +520,9 @@ async fn finish(heat: &Heat, database: &str) {
     assert_eq!(heat.values("SELECT name FROM stack WHERE owner_id IS NULL AND deleted_at IS NULL").await.len(), 3);
     let done = heat.take_over("finish", &drop).ok();
     assert_eq!(done, "The tables of Heat are dropped. 3 stacks that it had made belong to Kiln.\n");
-    for table in TABLES_OF_HEAT.iter().chain(&["kiln_heat_fence"]) {
+    let made = made_by_heat_27("convergence");
+    assert_eq!(made.len(), 17);
+    for table in made.keys().map(String::as_str).chain(["kiln_heat_fence"]) {
         assert!(heat.db.execute_unprepared(&format!("SELECT 1 FROM {table}")).await.is_err(), "{table}");
     }
     assert_eq!(heat.values("SELECT root FROM kiln_take_over").await, [""; 0]);

@@ -71,7 +71,7 @@ impl Subject {
         }
         let given = self.definition.properties.get(property);
         let changes = |held: &StoredDefinition| held.given().get(property) != given;
-        kept.get(place).is_some_and(|kept| kept.id == kept.lookup.value) && self.namesakes().any(changes)
+        kept.get(place).is_some_and(names::Kept::is_as_given) && self.namesakes().any(changes)
     }
 
     /// Whether a name that is kept is compared by what it means today. In a repair, it only tells whether it is an ID.
@@ -79,7 +79,7 @@ impl Subject {
         let is_wanted = match self.converging {
             Converging::None => false,
             Converging::NamesOfToday => true,
-            Converging::KeptNames => kept.get(place).is_some_and(|kept| kept.id == kept.lookup.value),
+            Converging::KeptNames => kept.get(place).is_some_and(names::Kept::is_as_given),
         };
         is_wanted && self.is_in_place(place)
     }
@@ -87,18 +87,18 @@ impl Subject {
     /// In a repair, the properties with a name whose object is not known, because Heat has made the resource: it may have meant
     /// another object than today, so no difference is drift.
     pub(super) fn names_of_unknown_objects<'a>(&self, kept: &'a KeptNames, gathered: &Gathered) -> BTreeSet<&'a str> {
+        if self.converging != Converging::KeptNames {
+            return BTreeSet::new();
+        }
         let is_name = |name: &names::Kept| match gathered.answers.get(&name.lookup) {
             Some(id) => *id != name.lookup.value,
             None => !names::is_id(&name.lookup.value),
         };
         let unknown = |(place, name): (&'a Path, &names::Kept)| match place.0.first() {
-            Some(Segment::Key(property)) if name.id == name.lookup.value && is_name(name) => Some(property.as_str()),
+            Some(Segment::Key(property)) if name.is_as_given() && is_name(name) => Some(property.as_str()),
             _ => None,
         };
-        match self.converging {
-            Converging::KeptNames => kept.iter().filter_map(unknown).collect(),
-            _ => BTreeSet::new(),
-        }
+        kept.iter().filter_map(unknown).collect()
     }
 
     /// Whether a name is in a property that an update can change in place.

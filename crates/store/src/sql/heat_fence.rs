@@ -26,7 +26,7 @@ const FENCED_TABLES: [(&str, &str); 6] = [
 
 /// All tables of Heat, in the order in which they can be dropped: a table comes before those that it refers to. The tables with
 /// the version of the schema are the last ones.
-const TABLES: [&str; 18] = [
+pub const HEAT_TABLES: [&str; 18] = [
     "resource_data",
     "event",
     "resource_snapshot",
@@ -86,7 +86,7 @@ impl HeatFence {
 
     /// Drops all tables of Heat. The list of the fenced projects stays, so that the database can still be recognized.
     pub async fn drop_tables(&self) -> Result<(), Error> {
-        for table in TABLES {
+        for table in HEAT_TABLES {
             self.run(&format!("DROP TABLE IF EXISTS {table}")).await?;
         }
         if self.dialect == Dialect::Postgres {

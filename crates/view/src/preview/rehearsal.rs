@@ -41,9 +41,6 @@ pub(super) struct Rehearsal<'a> {
     model: Model,
     scope: StackScope,
     entries: IndexMap<String, PlannedResource>,
-    /// The rows whose operation the end of the last request has left running, because the database refused them. Their objects
-    /// may still change.
-    unfinished: BTreeSet<ResourceId>,
     /// The planned state of processed rows.
     prospects: BTreeMap<ResourceId, Prospect>,
     /// The effect of the operation that is being decided about, by resource name.
@@ -99,7 +96,6 @@ impl<'a> Rehearsal<'a> {
             model,
             scope,
             entries,
-            unfinished: BTreeSet::new(),
             prospects,
             next,
             sources,
@@ -132,13 +128,7 @@ impl<'a> Rehearsal<'a> {
                 for command in commands {
                     match command {
                         Command::Decide { serial, name, row } => events.extend(self.decide(serial, name, row).await?),
-                        Command::Start(row) => events.push_back(self.pretend(row)),
-                        Command::Resume(row) => {
-                            if !self.stack.is_pending() {
-                                self.unfinished.insert(row);
-                            }
-                            events.push_back(self.pretend(row));
-                        }
+                        Command::Start(row) | Command::Resume(row) => events.push_back(self.pretend(row)),
                         Command::Save(id) => self.see(id),
                         _ => {}
                     }
@@ -178,6 +168,13 @@ impl<'a> Rehearsal<'a> {
         Event::Finished { row: id, physical_id: None, data, attributes: None, outcome: Outcome::Done(None) }
     }
 
+    /// Whether the end of the last request has left the operation of a row running, because the database refused it. Its object
+    /// may still change.
+    fn is_unfinished(&self, id: ResourceId) -> bool {
+        let before = self.view.filter(|view| !view.stack.is_pending()).and_then(|view| view.model().row(id));
+        before.is_some_and(|row| row.running().is_some())
+    }
+
     async fn decide(&mut self, serial: u64, name: String, row: Option<ResourceId>) -> Result<Option<Event>, Error> {
         let blueprint = Arc::clone(self.scope.blueprint());
         let (Some(definition), Some(kind)) = (blueprint.definitions().get(&name), blueprint.kind(&name)) else {
@@ -213,7 +210,7 @@ impl<'a> Rehearsal<'a> {
                 (Answer::of(decision), change)
             }
         };
-        if row.as_ref().is_some_and(|row| self.unfinished.contains(&row.id)) {
+        if row.as_ref().is_some_and(|row| self.is_unfinished(row.id)) {
             change = PlannedChange::Refused(UNFINISHED.to_owned());
         }
         if let PlannedChange::Replaced(reasons) = &mut change
