@@ -38,7 +38,7 @@ ALLOWED = {
     "kiln-service": {"kiln-value", "kiln-template", "kiln-topology", "kiln-resource", "kiln-plan",
                      "kiln-plan-document", "kiln-store", "kiln-stack", "kiln-view", "kiln-identity"},
     "kiln-audit": {"kiln-value", "kiln-ini", "kiln-cloud"},
-    "kiln-web": {"kiln-audit", "kiln-store", "kiln-stack", "kiln-identity"},
+    "kiln-web": {"kiln-audit", "kiln-store", "kiln-stack", "kiln-cloud", "kiln-identity"},
     "kiln-api": {"kiln-value", "kiln-yaml", "kiln-template", "kiln-resource", "kiln-plan", "kiln-plan-document",
                  "kiln-store", "kiln-stack", "kiln-view", "kiln-identity", "kiln-service", "kiln-topology", "kiln-web", "kiln-audit"},
     "kiln-cfn": {"kiln-value", "kiln-template", "kiln-resource", "kiln-plan", "kiln-store", "kiln-stack",

@@ -9,6 +9,8 @@ one with a scaling group, a wait condition and hidden parameters. Then:
 - `inventory` says that nothing is in the way, and which plans would change something,
 - `import` writes all of them beside Heat's tables, while Heat runs; a second one finds nothing new,
 - `compare --live` says that their trusts, users and keys work for Kiln, and that their objects are as stored,
+- Kiln stands before Heat at other ports: clients list stacks and guests send signals through it, while `switch` and `--back` give
+  the projects to Kiln and back twice; every request is answered, and every signal is stored,
 - `switch` gives the projects to Kiln: Heat cannot change their stacks any more; `--back` gives them back; they are switched again,
 - Heat is stopped and Kiln started with `heat.conf` at the same addresses: all stacks, resources and events have their IDs,
   the alarm URL that Heat has made scales the group, the URL of the wait handle takes a signal,
@@ -26,6 +28,7 @@ import pathlib
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 
 sys.path.append(str(pathlib.Path(__file__).resolve().parent.parent))
@@ -41,6 +44,7 @@ from public import Fixtures, CORPUS, OLD_IMAGE, chosen, connect, edited  # noqa:
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 CONFIG = '/var/tmp/devcloud/etc/heat/heat.conf'
 API = 'http://127.0.0.1:8004'
+CFN = 'http://127.0.0.1:8000'
 OWN = '''
 heat_template_version: 2018-08-31
 parameters:
@@ -164,13 +168,13 @@ class Kiln:
         return done.stdout
 
     @contextlib.contextmanager
-    def serving(self):
+    def serving(self, *more, api=API):
         with open('/tmp/kiln-take-over.log', 'w') as log:
-            process = subprocess.Popen([self.binary, 'serve', '--config-file', CONFIG], stdout=log, stderr=log)
+            process = subprocess.Popen([self.binary, 'serve', '--config-file', CONFIG, *more], stdout=log, stderr=log)
             try:
                 for _ in range(120):
                     with contextlib.suppress(requests.RequestException):
-                        if requests.get(f'{API}/healthcheck', timeout=5).ok:
+                        if requests.get(f'{api}/healthcheck', timeout=5).ok:
                             break
                     time.sleep(0.5)
                 yield
@@ -227,6 +231,53 @@ def until(right, seconds=30):
 def output(side, name, key):
     stack = side.client.stacks.get(name)
     return next(one['output_value'] for one in stack.outputs if one['output_key'] == key)
+
+
+def before_heat(kiln, side, projects, scratch):
+    """Clients and guests notice nothing of a switch if Kiln stands before Heat."""
+    front = pathlib.Path(scratch) / 'front.conf'
+    front.write_text(f'[heat_api]\nbind_port = 18004\n[heat_api_cfn]\nbind_port = 18000\n'
+                     f'[kiln]\nheat_api_url = {API}\nheat_cfn_url = {CFN}\n')
+    client = heat.Client('1', session=side.cloud.session, endpoint_override=f'{API.replace(":8004", ":18004")}/v1/{side.project}')
+    curl = output(side, 'taken-own', 'curl').replace(':8004/', ':18004/')
+    names, done, sent = set(side.stacks()), threading.Event(), []
+
+    def lists():
+        while not done.is_set():
+            try:
+                listed = {stack.stack_name for stack in client.stacks.list()}
+            except Exception as error:  # heatclient has an exception of its own for each status
+                listed = error
+            if listed != names:
+                check('clients see their stacks', False, f'{listed} {names}')
+            times.append(time.time())
+
+    def signals():
+        while not done.is_set():
+            key = f'n{len(sent)}'
+            data = json.dumps({'status': 'SUCCESS', 'id': key, 'data': key})
+            answer = subprocess.run(f"{curl} --data-binary '{data}' -o /dev/null -w '%{{http_code}}'", shell=True, text=True,
+                                    capture_output=True, timeout=120)
+            sent.append(key)
+            if answer.stdout != '200':
+                check(f'signal {key} is taken', False, answer.stdout + answer.stderr)
+            time.sleep(0.2)
+
+    times = [time.time()]
+    with kiln.serving('--config-file', str(front), api='http://127.0.0.1:18004'):
+        threads = [threading.Thread(target=one) for one in (lists, signals)]
+        for thread in threads:
+            thread.start()
+        for back in ((), ('--back',), (), ('--back',)):
+            kiln.take_over('switch', *back, *projects)
+            time.sleep(2)
+        done.set()
+        for thread in threads:
+            thread.join()
+        stored = side.client.resources.metadata('taken-own', 'handle')
+        longest = max(after - before for before, after in zip(times, times[1:]))
+        print(f'  {len(times)} lists and {len(sent)} signals during four switches, the longest wait {longest:.1f} s', flush=True)
+        check('every signal is stored', set(sent) <= set(stored), set(sent) - set(stored))
 
 
 def under_kiln(sides, made, before):
@@ -352,6 +403,8 @@ def main():
         check('the cloud gives Kiln what it gives Heat', not any(said.startswith('blocks') for said in told), told)
         check('objects are as Heat has left them', not told, told)
         check('Heat sees what it saw', before == {name: side.tree() for name, side in sides.items()})
+        before_heat(kiln, sides['demo'], projects, scratch)
+        before = {name: side.tree() for name, side in sides.items()}
         kiln.take_over('switch', *projects)
         code, said = database("UPDATE stack SET status_reason = 'x'")
         check('Heat cannot change the stacks', code != 0 and 'belongs to Kiln' in said, said)

@@ -13,7 +13,7 @@ use kiln_audit::Attachment;
 use kiln_identity::{Caller, Denied};
 use kiln_service::Service;
 use kiln_value::{steps, value};
-use kiln_web::{Audit, Listeners, Negotiated, Query, Reason, ServeError, Track, Waited};
+use kiln_web::{Audit, Listeners, Negotiated, Passed, Query, Reason, ServeError, Track, Waited};
 use percent_encoding::percent_decode_str;
 use tokio::sync::watch;
 use tracing::Instrument as _;
@@ -28,6 +28,7 @@ use crate::keyed::{self, Begun};
 use crate::link::Links;
 use crate::openapi;
 use crate::options::Options;
+use crate::passing::{self, Passing};
 
 /// The parts of the API.
 pub struct Parts {
@@ -45,6 +46,9 @@ pub struct Api {
     stopping: Arc<watch::Sender<bool>>,
     beside: Router,
 }
+
+/// The route of the requests that Heat answers, for the log.
+const OF_HEAT: &str = "heat";
 
 /// What is known of a request while it is processed, for the log.
 #[derive(Default)]
@@ -122,7 +126,9 @@ impl Api {
             let stack = stack.map(|content| Attachment { name: "stack", content });
             audit.end(backends, &head, &response, stack.into_iter().collect());
         }
-        cors.apply(&head, &mut response);
+        if response.extensions().get::<Passed>().is_none() {
+            cors.apply(&head, &mut response);
+        }
         track.at("rest", known.route).end(backends, &head, &mut response);
         response
     }
@@ -147,7 +153,19 @@ impl Api {
                 if !is_of_guests && let Err(too_many) = options.admission.of_address(backends, client) {
                     return ApiError::too_many(too_many);
                 }
-                let audit = |auditor| Audit::new(auditor, id, self.address(head), client);
+                let address = self.address(head);
+                let body = if let Some(heat) = &options.heat {
+                    match passing::pass_on(heat, options, (head, path), body, (client, &address, is_of_guests)).await {
+                        Passing::OfKiln(body) => body,
+                        Passing::Answered(response) => {
+                            known.route = Some(OF_HEAT);
+                            return response;
+                        }
+                    }
+                } else {
+                    body
+                };
+                let audit = |auditor| Audit::new(auditor, id, address, client);
                 known.audit = options.auditor.clone().map(audit);
                 let caller = match self.parts.service.identity.authenticate(&head.headers).await {
                     Ok(caller) => caller,
@@ -173,7 +191,7 @@ impl Api {
         known: &mut Known,
     ) -> Response {
         kiln_web::known(&caller);
-        if self.parts.service.heat_projects.has(&caller.project_id) {
+        if self.parts.options.heat.is_none() && self.parts.service.heat_projects.has(&caller.project_id) {
             return ApiError::of_heat().into_response();
         }
         let (endpoint, params) = match found {

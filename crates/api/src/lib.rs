@@ -18,6 +18,7 @@ mod keyed;
 mod link;
 mod openapi;
 mod options;
+mod passing;
 #[cfg(test)]
 #[path = "../tests/api/support.rs"]
 #[expect(dead_code, reason = "the tests of endpoints use less of it than those in tests/api")]

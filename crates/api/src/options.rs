@@ -8,7 +8,7 @@ use kiln_audit::Auditor;
 use kiln_service::{DriftWatch, QuotaChanges, Webhooks};
 use kiln_store::AnswerStore;
 use kiln_topology::TypeFiles;
-use kiln_web::{Admission, ConnectionLimits, Cors, Proxies};
+use kiln_web::{Admission, ConnectionLimits, Cors, Heat, Proxies};
 
 /// Options of the API.
 #[derive(Clone)]
@@ -41,6 +41,8 @@ pub struct Options {
     pub auditor: Option<Arc<Auditor>>,
     /// The types of files that blueprints and service templates may use.
     pub topology_types: Arc<TypeFiles>,
+    /// Answers for the projects that were not switched to Kiln; `None`: they are refused.
+    pub heat: Option<Arc<Heat>>,
     /// Writes the text of `GET /report`.
     pub reporter: Option<Reporter>,
 }
@@ -84,6 +86,7 @@ impl Default for Options {
             auditor: None,
             // A test reads the types of Kiln, so there are no errors.
             topology_types: TypeFiles::shipped().unwrap_or_default(),
+            heat: None,
             reporter: None,
         }
     }

@@ -1,5 +1,6 @@
 //! The API service and the processing of requests.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use axum::Router;
@@ -12,7 +13,7 @@ use kiln_audit::Attachment;
 use kiln_identity::{Caller, Denied, SignatureError, SignedRequest};
 use kiln_service::Service;
 use kiln_value::steps;
-use kiln_web::{Audit, BodyError, Listeners, Negotiated, Query, ServeError, Track};
+use kiln_web::{Audit, BodyError, Listeners, Negotiated, Passed, Query, ServeError, Track};
 use percent_encoding::percent_decode_str;
 use tracing::Instrument as _;
 
@@ -41,6 +42,9 @@ pub struct Parts {
 pub struct Cfn {
     parts: Arc<Parts>,
 }
+
+/// The ID of a request, and the address of its client.
+type From<'a> = (&'a str, Option<IpAddr>);
 
 /// What is known of a request while it is processed, for the log.
 #[derive(Default)]
@@ -93,18 +97,20 @@ impl Cfn {
         if let Some(response) = cors.preflight(&head) {
             return response;
         }
-        let mut response = self.negotiate(&head, body, &track.id, &mut known).instrument(track.span()).await;
+        let mut response = self.negotiate(&head, body, (&track.id, client), &mut known).instrument(track.span()).await;
         if let Some(audit) = known.audit.take() {
             let named = [("action", known.action.map(str::to_owned)), ("stack", known.stack.take())];
             let named = named.into_iter().filter_map(|(name, content)| Some(Attachment { name, content: content? }));
             audit.end(backends, &head, &response, named.collect());
         }
-        cors.apply(&head, &mut response);
+        if response.extensions().get::<Passed>().is_none() {
+            cors.apply(&head, &mut response);
+        }
         track.of(known.action).at("cfn", known.action).end(backends, &head, &mut response);
         response
     }
 
-    async fn negotiate(&self, head: &Head, body: Body, id: &str, known: &mut Known) -> Response {
+    async fn negotiate(&self, head: &Head, body: Body, from: From<'_>, known: &mut Known) -> Response {
         let Ok(path) = percent_decode_str(head.uri.path()).decode_utf8() else {
             return StatusCode::NOT_FOUND.into_response();
         };
@@ -113,8 +119,8 @@ impl Cfn {
                 known.audit = None;
                 kiln_web::versions(&self.address(head))
             }
-            Negotiated::V1("" | "/") => self.query(head, body, id, known).await,
-            Negotiated::V1(path) if Path::of(path).is_some() => self.signal(head, path, body, id, known).await,
+            Negotiated::V1("" | "/") => self.query(head, body, from, known).await,
+            Negotiated::V1(path) if Path::of(path).is_some() => self.signal(head, path, body, from, known).await,
             Negotiated::V1(_) | Negotiated::Nothing => {
                 known.audit = None;
                 StatusCode::NOT_FOUND.into_response()
@@ -123,7 +129,8 @@ impl Cfn {
     }
 
     /// A request of the query API: the parameters are in the URL, in a form, or both.
-    async fn query(&self, head: &Head, body: Body, id: &str, known: &mut Known) -> Response {
+    async fn query(&self, head: &Head, body: Body, from: From<'_>, known: &mut Known) -> Response {
+        let (id, client) = from;
         if !matches!(head.method, Method::GET | Method::POST) {
             return StatusCode::METHOD_NOT_ALLOWED.into_response();
         }
@@ -144,7 +151,16 @@ impl Cfn {
         }
         let params = Params::new(params);
         let format = params.format();
-        match self.act(head, params, &body, id, known).await {
+        let caller = match self.authenticate(head, &params, &body).await {
+            Ok(caller) => caller,
+            Err(fault) => return reply::fault(format, &fault, id),
+        };
+        match self.passed_on(head, &body, (&caller.project_id, false), client, known).await {
+            Ok(None) => {}
+            Ok(Some(response)) => return response,
+            Err(fault) => return reply::fault(format, &fault, id),
+        }
+        match self.act(head, params, caller, id, known).await {
             Ok((action, result)) => reply::result(format, action.name, id, result),
             Err(fault) => reply::fault(format, &fault, id),
         }
@@ -154,11 +170,10 @@ impl Cfn {
         &self,
         head: &Head,
         params: Params,
-        body: &[u8],
+        caller: Arc<Caller>,
         id: &str,
         known: &mut Known,
     ) -> Result<(&'static Action, kiln_value::Value), Fault> {
-        let caller = self.authenticate(head, &params, body).await?;
         kiln_web::known(&caller);
         self.begin_audit(head, &caller, known)?;
         let action = params.get("Action").and_then(Action::of_name);
@@ -192,11 +207,17 @@ impl Cfn {
     }
 
     /// A request to the URL of a resource.
-    async fn signal(&self, head: &Head, path: &str, body: Body, id: &str, known: &mut Known) -> Response {
+    async fn signal(&self, head: &Head, path: &str, body: Body, from: From<'_>, known: &mut Known) -> Response {
+        let (id, client) = from;
         let Some(path) = Path::of(path) else { return StatusCode::NOT_FOUND.into_response() };
         let params = Params::new(Query::parse(head.uri.query()));
         let answered = async {
             let body = self.read(head, body).await?;
+            if let Some(project) = path.project()
+                && let Some(response) = self.passed_on(head, &body, (&project, true), client, known).await?
+            {
+                return Ok(response);
+            }
             let caller = self.authenticate(head, &params, &body).await?;
             kiln_web::known(&caller);
             self.begin_audit(head, &caller, known)?;
@@ -226,10 +247,31 @@ impl Cfn {
         kiln_web::address(head, self.parts.options.proxies.headers)
     }
 
+    /// Heat's response, if the project belongs to Heat.
+    async fn passed_on(
+        &self,
+        head: &Head,
+        body: &[u8],
+        (project, is_of_guest): (&str, bool),
+        client: Option<IpAddr>,
+        known: &mut Known,
+    ) -> Result<Option<Response>, Fault> {
+        let Some(heat) = &self.parts.options.heat else { return Ok(None) };
+        if !heat.answers_for(project, is_of_guest).await? {
+            return Ok(None);
+        }
+        // Heat writes its own audit events.
+        (known.audit, known.action) = (None, Some("heat"));
+        tracing::Span::current().record("project", project);
+        let address = self.address(head);
+        let scheme = address.split(':').next().unwrap_or_default();
+        Ok(Some(heat.pass_on(head, body.to_vec().into(), client, scheme).await?))
+    }
+
     /// The caller, unless the stacks of his project belong to a Heat.
     async fn authenticate(&self, head: &Head, params: &Params, body: &[u8]) -> Result<Arc<Caller>, Fault> {
         let caller = self.authenticated(head, params, body).await?;
-        if self.parts.service.heat_projects.has(&caller.project_id) {
+        if self.parts.options.heat.is_none() && self.parts.service.heat_projects.has(&caller.project_id) {
             return Err(Fault::of_heat());
         }
         Ok(caller)

@@ -3,8 +3,8 @@
 use http::StatusCode;
 use kiln_identity::{DelegateError, SignatureError};
 use kiln_service::Error;
-use kiln_value::{Class, Diagnostic};
-use kiln_web::TooMany;
+use kiln_value::{Chain, Class, Diagnostic};
+use kiln_web::{NotPassed, TooMany};
 
 /// An error response.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -210,6 +210,16 @@ impl From<Diagnostic> for Fault {
 impl From<kiln_store::Error> for Fault {
     fn from(error: kiln_store::Error) -> Self {
         Error::from(error).into()
+    }
+}
+
+impl From<NotPassed> for Fault {
+    fn from(error: NotPassed) -> Self {
+        tracing::warn!("a request for Heat has no answer: {}", Chain(&error));
+        match error.status() {
+            StatusCode::SERVICE_UNAVAILABLE => Self::of_heat(),
+            status => Self { status, ..Self::new(INTERNAL, Some(&error.to_string())) },
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kiln_audit::Auditor;
 use kiln_store::AnswerStore;
-use kiln_web::{Admission, ConnectionLimits, Cors, Proxies};
+use kiln_web::{Admission, ConnectionLimits, Cors, Heat, Proxies};
 
 /// Options of the API.
 #[derive(Clone)]
@@ -26,6 +26,8 @@ pub struct Options {
     pub answers: Option<Arc<dyn AnswerStore>>,
     /// Budgets of clients, and maintenance.
     pub admission: Admission,
+    /// Answers for the projects that were not switched to Kiln; `None`: they are refused.
+    pub heat: Option<Arc<Heat>>,
     /// Writes the audit events of requests.
     pub auditor: Option<Arc<Auditor>>,
 }
@@ -41,6 +43,7 @@ impl Default for Options {
             connections: ConnectionLimits::default(),
             answers: None,
             admission: Admission::default(),
+            heat: None,
             auditor: None,
         }
     }

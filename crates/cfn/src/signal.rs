@@ -28,6 +28,12 @@ impl<'a> Path<'a> {
         signal.or_else(|| path.strip_prefix("/waitcondition/").map(Self::WaitCondition))
     }
 
+    /// The project of the stack; `None` if there is no ARN.
+    pub(crate) fn project(self) -> Option<String> {
+        let (Self::Signal(arn) | Self::WaitCondition(arn)) = self;
+        StackIdentity::from_arn(arn).ok().map(|identity| identity.tenant)
+    }
+
     /// The method of the path.
     pub(crate) fn method(self) -> Method {
         match self {

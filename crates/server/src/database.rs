@@ -9,7 +9,7 @@ use kiln_config::options::{kiln, server, stacks};
 use kiln_store::{Durability, Options, SchemaState, SqlStore, Store};
 use kiln_value::{Chain, Secret, secret};
 
-use crate::{checks, encryption_key};
+use crate::encryption_key;
 
 /// Heat's default of `auth_encryption_key`. It is public.
 pub(crate) const PUBLIC_KEY: &str = "notgood but just long enough i t";
@@ -70,9 +70,6 @@ async fn opened(options: Options, migrate: bool) -> Result<SqlStore> {
         }
         if let Some(encryption) = store.encryption().await? {
             tracing::info!("connected to {encryption}");
-        }
-        if let Err(error) = checks::stacks_of_heat(&store).await {
-            tracing::error!("[database] connection: {}", Chain(&*error));
         }
         for (name, why) in without_effect {
             tracing::info!("[database] connection: {name} has no effect: {why}");

@@ -140,7 +140,7 @@ async fn of_database(config: &Config, report: &mut Report) {
     if let Ok(Some(encryption)) = Box::pin(store.encryption()).await {
         report.add("encryption of connections", Grade::Ok, encryption, "");
     }
-    if let Err(error) = Box::pin(checks::stacks_of_heat(&store)).await {
+    if let Err(error) = Box::pin(checks::stacks_of_heat(config, &store)).await {
         report.add("stacks of Heat", Grade::Failed, Chain(&*error).to_string(), "give Kiln a database of its own");
     }
     let versions = Box::pin(store.schema_versions()).await;

@@ -11,6 +11,7 @@ pub mod database;
 pub mod doctor;
 mod encryption_key;
 pub mod heartbeat_thread;
+mod heat_behind;
 mod heat_projects;
 mod heat_settings;
 pub mod in_process;

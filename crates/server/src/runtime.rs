@@ -23,10 +23,10 @@ use kiln_plugin::Plugins;
 use kiln_service::{DriftLimits, DriftWatch, Limits, QuotaChanges, Service, SharedCredentials, Webhooks};
 use kiln_stack::{Backends, Chance, Clock as _, Clouds, NoCloud, StoreClock, SystemClock};
 use kiln_store::quota::QuotaStore;
-use kiln_store::{AnswerStore, DriftStore, SqlStore, Store, WebhookStore};
+use kiln_store::{AnswerStore, DriftStore, OwnerStore, SqlStore, Store, WebhookStore};
 use kiln_telemetry::logging;
 use kiln_telemetry::traces;
-use kiln_value::{Secret, Value, text};
+use kiln_value::{Chain, Secret, Value, text};
 use kiln_web::{Admission, ConnectionLimits, Cors, Proxies, Rate};
 
 use crate::audit::{self, Audit};
@@ -35,7 +35,7 @@ use crate::clients;
 use crate::database;
 use crate::encryption_key;
 use crate::heartbeat_thread::HeartbeatThread;
-use crate::heat_projects;
+use crate::{heat_behind, heat_projects};
 use crate::lifecycle_plugins;
 use crate::listeners;
 use crate::maintenance;
@@ -113,6 +113,9 @@ impl Runtime {
         } else {
             heat_projects::followed(&database).await?
         };
+        if let Err(error) = checks::stacks_of_heat(config, &database).await {
+            tracing::error!("[database] connection: {}", Chain(&*error));
+        }
         let of_requests = Arc::new(database.for_requests());
         // The data says more than the note, which may be missing.
         checks::key(&*of_requests).await?;
@@ -164,6 +167,9 @@ impl Runtime {
         };
         let in_use = service.options.quotas.clone();
         in_use.read(&*of_requests).await?;
+        let owners = Arc::clone(&of_requests) as Arc<dyn OwnerStore>;
+        api.heat = heat_behind::heat(config, &kiln::HEAT_API_URL, &owners, &api.connections)?;
+        cfn.heat = heat_behind::heat(config, &kiln::HEAT_CFN_URL, &owners, &cfn.connections)?;
         api.quotas = Some(QuotaChanges { store: Arc::clone(&of_requests) as Arc<dyn QuotaStore>, in_use });
         api.drift = Some(DriftWatch {
             store: Arc::clone(&of_requests) as Arc<dyn DriftStore>,
@@ -400,6 +406,7 @@ pub fn check_options(config: &Config) -> Vec<anyhow::Error> {
         audit::check(config),
         config.choice(&kiln::MIGRATE).map(drop),
         admission(config).map(drop),
+        heat_behind::check(config),
         lifecycle_plugins::of_config(config).map(drop),
         logging::Settings::of(config).map(drop),
         traces::Settings::of(config).map(drop),

@@ -49,7 +49,7 @@ pub async fn checks(config: &Config) -> Vec<Check> {
     match Box::pin(database::open_unchanged(config)).await {
         Err(error) => checks.push(failed("Database", &error)),
         Ok(store) => {
-            checks.push(match Box::pin(crate::checks::stacks_of_heat(&store)).await {
+            checks.push(match Box::pin(crate::checks::stacks_of_heat(config, &store)).await {
                 Ok(()) => good("Stacks of Heat"),
                 Err(error) => failed("Stacks of Heat", &error),
             });

@@ -64,6 +64,6 @@ pub use store::{
     Batch, BriefResources, Cause, Census, Doorbell, EngineInfo, Error, EventPurge, Retention, Room, Settle, Store,
     Summary, UnusedCredentials, UnusedUserProject,
 };
-pub use take_over::{TakeOver, TakeOverState, TakenSoftware, TakenStack, TakenTree};
+pub use take_over::{Owner, OwnerStore, TakeOver, TakeOverState, TakenSoftware, TakenStack, TakenTree};
 pub use version::version_of;
 pub use webhook::{Outcome, Webhook, WebhookDelivery, WebhookMessage, WebhookStore, WebhookTerms};

@@ -3,11 +3,12 @@
 use std::fmt;
 use std::str::FromStr;
 
+use async_trait::async_trait;
 use jiff::Timestamp;
 use kiln_resource::{Resource, SoftwareConfig, SoftwareDeployment};
 use kiln_value::Secret;
 
-use crate::{CredentialsId, DesiredText, Event, Snapshot, Stack, StackId};
+use crate::{CredentialsId, DesiredText, Error, Event, Snapshot, Stack, StackId};
 
 /// What the project of a stack is called until it is switched.
 const OF_HEAT: &str = "heat:";
@@ -130,4 +131,42 @@ impl FromStr for TakeOverState {
         let states = [Self::Refused, Self::Imported, Self::Switched, Self::Returning];
         states.into_iter().find(|state| state.as_str() == word).ok_or_else(|| format!("state of a take-over {word:?}"))
     }
+}
+
+/// Who answers requests for a project while Kiln stands before a Heat.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Owner {
+    /// Heat, as long as the project was not switched.
+    Heat,
+    /// Nobody: the project is being switched, or goes back.
+    Moving,
+    /// Kiln.
+    Kiln,
+}
+
+impl Owner {
+    /// The stored word. A project of Heat has no row.
+    pub(crate) fn as_str(self) -> &'static str {
+        match self {
+            Self::Heat => "heat",
+            Self::Moving => "moving",
+            Self::Kiln => "kiln",
+        }
+    }
+}
+
+impl FromStr for Owner {
+    type Err = String;
+
+    fn from_str(word: &str) -> Result<Self, String> {
+        let owners = [Self::Heat, Self::Moving, Self::Kiln];
+        owners.into_iter().find(|owner| owner.as_str() == word).ok_or_else(|| format!("owner of a project {word:?}"))
+    }
+}
+
+/// Knows the owners of projects.
+#[async_trait]
+pub trait OwnerStore: Send + Sync {
+    /// The owner of a project. The project of the users of a stack has the owner of the project of the stack.
+    async fn owner(&self, project: &str) -> Result<Owner, Error>;
 }

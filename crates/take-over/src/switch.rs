@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use jiff::Timestamp;
-use kiln_store::{Error, HeatFence, Store as _, TakeOver};
+use kiln_store::{Error, HeatFence, Owner, Store as _, TakeOver, TakeOverState};
 
 use crate::Finding;
 use crate::export::export_software;
@@ -12,6 +12,10 @@ use crate::import::{Import, Imported, Outcome};
 use crate::trees::Selection;
 use crate::way_back::{Prepared, WayBack};
 
+/// How long the requests from before a switch have to end; those that were passed on to Heat once more after each change.
+const ENDED: Duration = Duration::from_secs(2);
+/// How often it has that, at most.
+const ROUNDS: usize = 10;
 /// After so long, each service has noticed that a project belongs to Heat: it reads that every 3 seconds.
 const NOTICED: Duration = Duration::from_secs(5);
 
@@ -44,23 +48,25 @@ pub enum Switched {
 }
 
 impl Switch<'_> {
-    /// Imports what has changed, lets Heat's tables refuse changes of the project, imports the rest, and gives the stacks to
-    /// Kiln. If that fails, Heat's tables accept changes again. After a kill, a second switch goes on.
+    /// Imports what has changed, lets the requests for the project wait, lets Heat's tables refuse changes of the project, imports
+    /// the rest, and gives the stacks to Kiln. If that fails, Heat goes on. After a kill, a second switch goes on.
     ///
     /// # Errors
     /// Errors of the databases; [`Error::NameTaken`] if a stack of Kiln in the project has the name of one of Heat.
     pub async fn project(&self, project: &str) -> Result<Switched, Error> {
-        // Without the fence first, so that it is up for a short time only.
-        let refused = self.refused(project).await?;
+        let store = self.import.store;
+        // Before anything waits, so that it waits for a short time only.
+        let (_, refused) = self.import(project).await?;
         if !refused.is_empty() {
             return Ok(Switched::Refused(refused));
         }
-        self.fence.raise(project).await?;
-        let switched = self.behind_fence(project).await;
-        // A commit without an answer may have switched the project, and stacks on their way back are newer in Kiln: only a fence
-        // around what is Heat's alone is lowered.
+        store.set_owner(project, Owner::Moving).await?;
+        let switched = self.held(project).await;
+        // A commit without an answer may have switched the project, and stacks on their way back are newer in Kiln: only a
+        // project that is Heat's alone goes back to it.
         if !matches!(switched, Ok(Switched::Done(_))) && self.is_heats(project).await? {
             self.fence.lower(project).await?;
+            store.set_owner(project, Owner::Heat).await?;
         }
         switched
     }
@@ -71,24 +77,40 @@ impl Switch<'_> {
         Ok(!records.iter().any(|record| record.state.is_newer_in_kiln()))
     }
 
-    async fn behind_fence(&self, project: &str) -> Result<Switched, Error> {
-        let refused = self.refused(project).await?;
+    /// Switches a project whose requests wait.
+    async fn held(&self, project: &str) -> Result<Switched, Error> {
+        if self.serves().await? {
+            // What Kiln has passed on before. The fence comes after it, so that it stops no operation of Heat.
+            for _ in 0..ROUNDS {
+                tokio::time::sleep(ENDED).await;
+                let (changed, refused) = self.import(project).await?;
+                if !refused.is_empty() {
+                    return Ok(Switched::Refused(refused));
+                }
+                if !changed {
+                    break;
+                }
+            }
+        }
+        self.fence.raise(project).await?;
+        let (_, refused) = self.import(project).await?;
         if !refused.is_empty() {
             return Ok(Switched::Refused(refused));
         }
         self.import.store.switch_project(project).await.map(Switched::Done)
     }
 
-    async fn refused(&self, project: &str) -> Result<Vec<Imported>, Error> {
+    /// Imports a project: whether something has changed, and the stacks that could not be imported.
+    async fn import(&self, project: &str) -> Result<(bool, Vec<Imported>), Error> {
         let only = Selection { project: Some(project.to_owned()), stack: None };
-        let mut refused = Vec::new();
-        let keep = |imported: Imported, _, _| {
-            if imported.outcome == Outcome::Refused {
-                refused.push(imported);
-            }
+        let (mut changed, mut refused) = (false, Vec::new());
+        let keep = |imported: Imported, _, _| match imported.outcome {
+            Outcome::Refused => refused.push(imported),
+            Outcome::Imported => changed = true,
+            _ => {}
         };
         self.import.run(&only, keep).await?;
-        Ok(refused)
+        Ok((changed, refused))
     }
 
     /// Gives all stacks of a project to Heat, also those that Kiln has made, and writes what Kiln has changed into Heat's tables:
@@ -107,6 +129,7 @@ impl Switch<'_> {
         if candidates.is_empty() {
             // All stacks were given back before a kill; or the project was never switched, and has no fence.
             self.fence.lower(project).await?;
+            import.store.set_owner(project, Owner::Heat).await?;
             return Ok(Returned::Done(0));
         }
         for record in candidates {
@@ -118,8 +141,28 @@ impl Switch<'_> {
         if !refused.is_empty() {
             return Ok(Returned::Refused(refused));
         }
+        import.store.set_owner(project, Owner::Moving).await?;
+        let returned = self.held_back(project, &way_back).await;
+        if matches!(returned, Err(Error::Changed(_))) && !self.is_on_its_way(project).await? {
+            import.store.set_owner(project, Owner::Kiln).await?;
+        }
+        returned
+    }
+
+    /// Whether stacks of a project have left Kiln.
+    async fn is_on_its_way(&self, project: &str) -> Result<bool, Error> {
+        let records = self.import.store.take_overs(Some(project)).await?;
+        Ok(records.iter().any(|record| record.state != TakeOverState::Switched))
+    }
+
+    /// Gives back a project whose requests wait.
+    async fn held_back(&self, project: &str, way_back: &WayBack<'_>) -> Result<Returned, Error> {
+        let import = &self.import;
+        if self.serves().await? {
+            tokio::time::sleep(ENDED).await;
+        }
         self.fence.raise(project).await?;
-        let mut done = 0;
+        let (mut done, mut refused) = (0, Vec::new());
         loop {
             let records = import.store.leave_project(project).await?;
             // Before the stacks: after a kill, one that is still on its way shows that Heat has not gone on.
@@ -130,7 +173,7 @@ impl Switch<'_> {
                     refused.push((record.clone(), prepared.exported.findings));
                     continue;
                 }
-                self.write(&way_back, record, &prepared).await?;
+                self.write(way_back, record, &prepared).await?;
             }
             if !refused.is_empty() {
                 import.store.switch_project(project).await?;
@@ -144,6 +187,7 @@ impl Switch<'_> {
             tokio::time::sleep(NOTICED).await;
         }
         self.fence.lower(project).await?;
+        import.store.set_owner(project, Owner::Heat).await?;
         Ok(Returned::Done(done))
     }
 

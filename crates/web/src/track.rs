@@ -11,6 +11,7 @@ use kiln_stack::Backends;
 use tracing::Span;
 use tracing::field::Empty;
 
+use crate::heat::Passed;
 use crate::server::connection_slots::note_project;
 
 /// Methods that metrics distinguish.
@@ -31,6 +32,9 @@ pub struct Reason(pub String);
 /// A request that may have waited for events: an extension of the response, for metrics.
 #[derive(Clone, Copy, Debug)]
 pub struct Waited;
+
+/// The header with the ID of a request.
+const REQUEST_ID: &str = "x-openstack-request-id";
 
 /// The longest reason in the log, in bytes.
 const LONGEST: usize = 500;
@@ -115,8 +119,10 @@ impl Track {
             span.record("error", response.status().as_str());
         }
         tracing::trace!(target: "kiln::metric", metric, us, api, route, method, status);
-        if let Ok(id) = HeaderValue::from_str(id) {
-            response.headers_mut().insert("x-openstack-request-id", id);
+        // Heat's own ID is in the log of Heat.
+        let has_own = response.extensions().get::<Passed>().is_some() && response.headers().contains_key(REQUEST_ID);
+        if !has_own && let Ok(id) = HeaderValue::from_str(id) {
+            response.headers_mut().insert(REQUEST_ID, id);
         }
     }
 }

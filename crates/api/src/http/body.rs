@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::body::Body;
+use http::header::CONTENT_LENGTH;
 use http::request::Parts;
 use kiln_topology::TypeFiles;
 use kiln_value::Value;
@@ -27,23 +28,33 @@ pub(crate) async fn read(
     {
         return upload::read(parts, kind, body, limit, types).await.map(Some);
     }
-    let length = header("content-length").and_then(|length| length.parse::<usize>().ok()).unwrap_or(0);
     let is_json = header("content-type").is_none_or(|kind| {
         let kind = kind.split(';').next().unwrap_or_default().trim();
         kind.is_empty() || matches!(kind, "JSON" | "application/json" | "text/plain")
     });
-    if length == 0 || !is_json {
+    if length(parts) == 0 || !is_json {
         return Ok(None);
     }
-    let text = kiln_web::read_body(body, length, limit).await.map_err(|error| match error {
-        BodyError::TooLarge(size) => too_big(size, limit),
-        BodyError::Broken => ApiError::malformed(),
-    })?;
+    let text = bytes(parts, body, limit).await?;
     if text.first() != Some(&b'{') {
         return Ok(None);
     }
     let text = std::str::from_utf8(&text).map_err(|error| ApiError::bad_request(error.to_string()))?;
     kiln_yaml::json::parse(text).map(Some).map_err(|error| ApiError::bad_request(error.to_string()))
+}
+
+/// A body as it is, with at most `limit` bytes.
+pub(crate) async fn bytes(parts: &Parts, body: Body, limit: usize) -> Result<Vec<u8>, ApiError> {
+    kiln_web::read_body(body, length(parts), limit).await.map_err(|error| match error {
+        BodyError::TooLarge(size) => too_big(size, limit),
+        BodyError::Broken => ApiError::malformed(),
+    })
+}
+
+/// The length that the client announced; 0: none.
+fn length(parts: &Parts) -> usize {
+    let length = parts.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    length.unwrap_or(0)
 }
 
 fn too_big(length: usize, limit: usize) -> ApiError {

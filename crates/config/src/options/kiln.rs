@@ -14,6 +14,12 @@ options! {
         "Serve also projects whose stacks belong to a Heat: they look empty. false: their requests get 503 until 'kiln manage \
         take-over switch'.",
     ).default("false");
+    HEAT_API_URL = own(
+        "heat_api_url", Text,
+        "URL of the REST API of a Heat, without a version: http://127.0.0.1:8004. Kiln passes requests for projects that were not \
+        switched on to it, as they are. Without it, their requests get 503.",
+    );
+    HEAT_CFN_URL = own("heat_cfn_url", Text, "The same for the CloudFormation API of Heat, with its signals.");
     DASHBOARD = own(
         "dashboard", Flag,
         "Serve the dashboard on the listener of the REST API, below /dashboard. Users sign in with their Keystone credentials.",

@@ -10,13 +10,21 @@ use kiln_value::{Value, value};
 /// A user of the cloud without Kiln.
 pub(crate) struct CloudUser(Arc<StackCloud>);
 
+/// A token of an account.
+pub(crate) async fn token(cloud: &Testcloud, account: Account) -> String {
+    let (connector, credentials) = connected(cloud, account);
+    connector.session(credentials).token().await.expect("a token").secret.expose().clone()
+}
+
+fn connected(cloud: &Testcloud, account: Account) -> (Connector, Credentials) {
+    let client = SharedClient::new(&TlsOptions::default()).expect("a client");
+    let connector = Connector::new(Arc::new(client), Options::new(cloud.auth_url().parse().expect("a URL")));
+    (connector, Credentials::password(account.user, account.password, account.project, "Default"))
+}
+
 impl CloudUser {
     pub(crate) async fn of(cloud: &Testcloud, account: Account) -> Self {
-        let connector = Connector::new(
-            Arc::new(SharedClient::new(&TlsOptions::default()).expect("a client")),
-            Options::new(cloud.auth_url().parse().expect("a URL")),
-        );
-        let credentials = Credentials::password(account.user, account.password, account.project, "Default");
+        let (connector, credentials) = connected(cloud, account);
         Self(connector.cloud(&credentials).await)
     }
 

@@ -20,6 +20,7 @@ mod documented;
 mod exit_codes;
 mod full;
 mod guards;
+mod heat_behind;
 mod heat_database;
 mod heat_manage;
 mod help;

@@ -30,17 +30,17 @@ const LEGACY: &str = "legacy";
 const PLANTED: [&str; 3] = ["parameter-planted", "user-password-planted", "config-planted"];
 
 /// A database of Heat, and the configurations of Heat and Kiln.
-struct Heat {
-    folder: Folder,
-    db: DatabaseConnection,
+pub(crate) struct Heat {
+    pub(crate) folder: Folder,
+    pub(crate) db: DatabaseConnection,
     /// The configuration files of Kiln and of Heat.
-    kiln_conf: String,
+    pub(crate) kiln_conf: String,
     source: String,
 }
 
 impl Heat {
     /// Fills an empty database with the rows that Heat has made. Kiln gets the same database, so that it encrypts everything.
-    async fn load(name: &str, way: &str, cloud: &Testcloud, url: impl FnOnce(&Path) -> String) -> Self {
+    pub(crate) async fn load(name: &str, way: &str, cloud: &Testcloud, url: impl FnOnce(&Path) -> String) -> Self {
         let folder = Folder::new(&format!("take-over-{name}-{way}"));
         let url = url(folder.path());
         let db = made_by_heat(&url, if way == LEGACY { "convergence" } else { way }).await;
@@ -68,7 +68,7 @@ impl Heat {
         Self { folder, db, kiln_conf, source }
     }
 
-    fn take_over(&self, command: &str, more: &[&str]) -> Ran {
+    pub(crate) fn take_over(&self, command: &str, more: &[&str]) -> Ran {
         let mut words = vec!["manage", "take-over", command, "--config-file", &self.kiln_conf];
         if matches!(command, "inventory" | "import" | "compare" | "switch" | "finish") {
             words.extend(["--heat-config", &self.source]);
@@ -82,19 +82,19 @@ impl Heat {
     }
 
     /// The results of an import by the names of the stacks.
-    fn import(&self, more: &[&str]) -> String {
+    pub(crate) fn import(&self, more: &[&str]) -> String {
         let words: Vec<&str> =
             ["-f", "value", "-c", "Stack Name", "-c", "Result"].into_iter().chain(more.iter().copied()).collect();
         self.take_over("import", &words).ok()
     }
 
     /// A command of the demo user of the cloud, for a service.
-    fn client(&self, cloud: &Testcloud, url: &str, words: &[&str]) -> Ran {
+    pub(crate) fn client(&self, cloud: &Testcloud, url: &str, words: &[&str]) -> Ran {
         self.folder.client(cloud, url, words).output().unwrap().into()
     }
 
     /// Gives all stacks to the project of the demo user of the cloud; its ID.
-    async fn move_to_demo(&self, cloud: &Testcloud) -> String {
+    pub(crate) async fn move_to_demo(&self, cloud: &Testcloud) -> String {
         let service = Running::start(self.folder.kiln(&["serve", "--config-file", &self.kiln_conf]));
         let config = ["software", "config", "create", "probe", "--group", "script"];
         self.client(cloud, &service.url(), &config).ok();
@@ -113,7 +113,7 @@ impl Heat {
         self.take_over("compare", &[&columns, more].concat()).ok()
     }
 
-    async fn values(&self, query: &str) -> Vec<String> {
+    pub(crate) async fn values(&self, query: &str) -> Vec<String> {
         let query = Statement::from_string(self.db.get_database_backend(), query);
         let rows = self.db.query_all_raw(query).await.unwrap();
         rows.iter().map(|row| row.try_get_by_index::<Option<String>>(0).unwrap().unwrap_or_default()).collect()
@@ -219,7 +219,7 @@ async fn fill(db: &DatabaseConnection, table: &str, content: &Value) {
     }
 }
 
-fn sqlite(folder: &Path) -> String {
+pub(crate) fn sqlite(folder: &Path) -> String {
     format!("sqlite://{}/heat.db?mode=rwc", folder.display())
 }
 

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use kiln_cloud::{
     CloudError, Connector, Credentials, HttpRequest, HttpResponse, Interface, Session, Token, Transport, TransportError,
 };
-use kiln_config::options::stacks;
+use kiln_config::options::{kiln, stacks};
 use kiln_config::{Account, Config};
 use kiln_credentials::Signalling;
 use kiln_plugin::Plugins;
@@ -20,7 +20,7 @@ use tokio::time::Instant;
 use url::{Host, Url};
 
 use super::{Grade, PATIENCE, Report, certificates, clock, root, shown};
-use crate::{clients, resource_types, runtime, service_cloud};
+use crate::{clients, heat_behind, resource_types, runtime, service_cloud};
 
 /// A call of a service that takes longer is slow.
 const SLOW_CALL: Duration = Duration::from_secs(1);
@@ -44,6 +44,12 @@ pub(super) async fn check(config: &Config, report: &mut Report) {
         clock("clock of Keystone", date.duration_since(runtime::now()).as_secs_f64(), report);
     }
     let mut addresses = BTreeSet::from([keystone]);
+    for (name, option) in [("API of Heat", &kiln::HEAT_API_URL), ("CloudFormation API of Heat", &kiln::HEAT_CFN_URL)] {
+        // The check of the configuration tells what is wrong with an URL.
+        if let Ok(Some(url)) = heat_behind::url(config, option) {
+            answer(name, &url, &*transport, report).await;
+        }
+    }
     let own =
         user("service user", service_cloud::credentials(&service, "keystone_authtoken", true), &connector, report)
             .await;

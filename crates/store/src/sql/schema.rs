@@ -74,6 +74,8 @@ pub(super) const ANSWER: &str = "kiln_answer";
 
 /// Stacks that are taken over from Heat.
 pub(super) const TAKE_OVER: &str = "kiln_take_over";
+/// The projects that do not belong to Heat.
+pub(super) const PROJECT_OWNER: &str = "kiln_project_owner";
 
 /// The index that keeps names unique. Databases report its name (or its column) when they reject a row.
 pub(super) const LIVE_NAME: &str = "live_name";

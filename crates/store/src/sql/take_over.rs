@@ -1,7 +1,8 @@
 //! Stacks that are taken over from Heat: only commands of operators call this.
 
+use async_trait::async_trait;
 use sea_orm::ConnectionTrait;
-use sea_orm::sea_query::{Cond, Expr, ExprTrait, Order, Query, UpdateStatement};
+use sea_orm::sea_query::{Cond, Expr, ExprTrait, OnConflict, Order, Query, UpdateStatement};
 
 use super::pool::Transaction;
 use super::requests::insert_stacks;
@@ -10,7 +11,9 @@ use super::snapshots::save_snapshots;
 use super::statement_retry::Fault;
 use super::writing::insert;
 use super::{SqlStore, schema};
-use crate::take_over::{TakeOver, TakeOverState, TakenSoftware, TakenStack, TakenTree, awaited, waiting};
+use crate::take_over::{
+    Owner, OwnerStore, TakeOver, TakeOverState, TakenSoftware, TakenStack, TakenTree, awaited, waiting,
+};
 use crate::{Error, Stack, StackId};
 
 impl SqlStore {
@@ -114,6 +117,21 @@ impl SqlStore {
         .await
     }
 
+    /// Says who answers for a project from now on, while Kiln stands before a Heat.
+    pub async fn set_owner(&self, project: &str, owner: Owner) -> Result<(), Error> {
+        self.retry(|| set_owner(&self.writer, project, owner)).await
+    }
+
+    /// The projects that are being moved. After a kill, they are until the move is done again.
+    pub async fn moving_projects(&self) -> Result<Vec<String>, Error> {
+        let moving = Expr::col("owner").eq(Owner::Moving.as_str());
+        let select = Query::select().column("project").from(schema::PROJECT_OWNER).and_where(moving).to_owned();
+        self.retry(|| async {
+            self.reader.query_all(&select).await?.iter().map(|row| Ok(Columns::of(row).text()?)).collect()
+        })
+        .await
+    }
+
     /// Gives the imported stacks of a project to Kiln, all at once. Returns their number, without nested ones.
     ///
     /// # Errors
@@ -128,6 +146,7 @@ impl SqlStore {
             for state in [TakeOverState::Imported, TakeOverState::Returning] {
                 set_state(&tx, project, [state, TakeOverState::Switched]).await?;
             }
+            set_owner(&tx, project, Owner::Kiln).await?;
             tx.commit().await?;
             Ok(switched)
         })
@@ -175,6 +194,7 @@ impl SqlStore {
                 .await?;
             }
             set_state(&tx, project, [TakeOverState::Switched, TakeOverState::Returning]).await?;
+            set_owner(&tx, project, Owner::Moving).await?;
             let known = Query::select().column("root").from(schema::TAKE_OVER).to_owned();
             let made = Query::select()
                 .columns(["id", "name"])
@@ -303,7 +323,14 @@ impl SqlStore {
             .from_table(schema::TAKE_OVER)
             .and_where(Expr::col("state").eq(TakeOverState::Switched.as_str()))
             .to_owned();
-        self.retry(|| async { Ok(self.writer.execute(&delete).await?.rows_affected()) }).await
+        self.retry(|| async {
+            let tx = self.begin().await?;
+            let forgotten = tx.execute(&delete).await?.rows_affected();
+            tx.execute(&Query::delete().from_table(schema::PROJECT_OWNER).to_owned()).await?;
+            tx.commit().await?;
+            Ok(forgotten)
+        })
+        .await
     }
 
     /// Removes what was imported of a tree that still belongs to Heat: [`Error::Changed`] if it does not.
@@ -315,6 +342,49 @@ impl SqlStore {
         })
         .await
     }
+}
+
+#[async_trait]
+impl OwnerStore for SqlStore {
+    async fn owner(&self, project: &str) -> Result<Owner, Error> {
+        let of = |project: &str| {
+            let own = Expr::col("project").eq(plain(project));
+            Query::select().column("owner").from(schema::PROJECT_OWNER).and_where(own).to_owned()
+        };
+        let of_users = Query::select()
+            .column("project")
+            .from(schema::STACK)
+            .and_where(Expr::col("user_project").eq(plain(project)))
+            .limit(1)
+            .to_owned();
+        self.retry(|| async {
+            if let Some(row) = self.reader.query_one(&of(project)).await? {
+                return Ok(Columns::of(&row).parsed()?);
+            }
+            let Some(row) = self.reader.query_one(&of_users).await? else { return Ok(Owner::Heat) };
+            let of_stack = Columns::of(&row).text()?;
+            let row = self.reader.query_one(&of(awaited(&of_stack))).await?;
+            row.map_or(Ok(Owner::Heat), |row| Ok(Columns::of(&row).parsed()?))
+        })
+        .await
+    }
+}
+
+/// Sets the owner of a project.
+async fn set_owner(db: &impl ConnectionTrait, project: &str, owner: Owner) -> Result<(), Fault> {
+    if owner == Owner::Heat {
+        let own = Expr::col("project").eq(plain(project));
+        db.execute(&Query::delete().from_table(schema::PROJECT_OWNER).and_where(own).to_owned()).await?;
+        return Ok(());
+    }
+    let mut insert = Query::insert();
+    insert
+        .into_table(schema::PROJECT_OWNER)
+        .columns(["project", "owner"])
+        .values([plain(project).into(), owner.as_str().into()])?
+        .on_conflict(OnConflict::column("project").update_column("owner").to_owned());
+    db.execute(&insert).await?;
+    Ok(())
 }
 
 /// The statement that changes the project of the rows of a table.

@@ -24,6 +24,7 @@ mod model;
 mod operations;
 mod orphans;
 mod outbox;
+mod owners;
 mod packets;
 mod plans;
 mod proxy;

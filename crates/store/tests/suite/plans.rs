@@ -336,6 +336,7 @@ async fn upgrade(bed: &Bed) {
         "DROP TABLE kiln_plan_approval",
         "DROP TABLE kiln_guard",
         "DROP TABLE kiln_take_over",
+        "DROP TABLE kiln_project_owner",
         "DROP TABLE kiln_setting",
         "DROP TABLE kiln_answer",
         "DROP TABLE kiln_webhook",

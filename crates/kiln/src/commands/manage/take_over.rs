@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use kiln_config::check::Finding as Setting;
+use kiln_config::options::kiln::HEAT_API_URL;
 use kiln_config::{Config, ConfigArgs};
 use kiln_console::output::{Cell, Format, List, OutputArgs, json_text, print};
 use kiln_server::database;
@@ -484,6 +485,9 @@ impl StatusArgs {
     async fn run(self, _: &Global) -> Done {
         let store = database::open_with(database::options(&Config::load(&self.config)?)?).await?;
         let records = failing(store.take_overs(self.project.as_deref()).await)?;
+        for project in failing(store.moving_projects().await)? {
+            eprintln!("note: requests for project {project} wait for the end of a switch; if none runs, switch it again");
+        }
         let columns = ["ID", "Stack Name", "Project", "State", "Time", "Reason"].map(str::to_owned).to_vec();
         let row = |record: &kiln_store::TakeOver| -> Vec<Cell> {
             vec![
@@ -555,7 +559,8 @@ impl FinishArgs {
         }
         let heat = Heat::open(&self.heat_config).await?;
         let fence = failing(HeatFence::open(&heat.options).await)?;
-        let store = database::open_with(database::options(&Config::load(&self.config)?)?).await?;
+        let config = Config::load(&self.config)?;
+        let store = database::open_with(database::options(&config)?).await?;
         let finish = Finish { heat: &heat.database, fence: &fence, store: &store };
         let remaining = failing(finish.remaining().await)?;
         if !remaining.is_empty() {
@@ -574,6 +579,10 @@ impl FinishArgs {
                 "All stacks belong to Kiln. As long as the database {name} has the tables of Heat, they can go back. To drop the \
                  tables, make a dump, and run the command again with --drop-heat-tables {name}.\n"
             ))?),
+            Some(_) if config.text(&HEAT_API_URL).is_some() => {
+                let failure = Failure::new("Kiln passes requests on to Heat; nothing was changed");
+                Err(failure.hint("remove [kiln] heat_api_url and heat_cfn_url, and restart Kiln"))
+            }
             Some(given) if given != name => {
                 Err(Failure::new(format!("Heat's database is {name}, not {given}; nothing was changed")))
             }

@@ -1,0 +1,190 @@
+//! Kiln stands before a Heat: requests for projects that were not switched reach Heat, and a switch loses none.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Bytes;
+use http::{HeaderMap, Method, Uri};
+use kiln_testcloud::Testcloud;
+use sea_orm::ConnectionTrait as _;
+
+use crate::cloud_user::token;
+use crate::running::Running;
+use crate::take_over::{Heat, sqlite};
+use crate::wire::{send, status};
+
+/// What the answers of Heat begin with.
+const OF_HEAT: &str = "from Heat: ";
+
+/// The API of a Heat, which answers everything; what it got.
+#[derive(Clone, Default)]
+struct HeatApi(Arc<Mutex<Vec<String>>>);
+
+impl HeatApi {
+    /// Serves it; its URL.
+    async fn serve(&self) -> String {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let got = Arc::clone(&self.0);
+        let answer = async move |method: Method, uri: Uri, headers: HeaderMap, body: Bytes| {
+            let host = headers["host"].to_str().unwrap();
+            let request = format!("{method} {uri} {} bytes for {host}", body.len());
+            got.lock().unwrap().push(request.clone());
+            format!("{OF_HEAT}{request}")
+        };
+        tokio::spawn(async move { axum::serve(listener, Router::new().fallback(answer)).await.unwrap() });
+        url
+    }
+
+    fn got(&self) -> Vec<String> {
+        std::mem::take(&mut self.0.lock().unwrap())
+    }
+}
+
+/// A service before a Heat: its log, and the addresses of its APIs.
+fn before(heat: &Heat, url: &str) -> (Running, String, String) {
+    let text = std::fs::read_to_string(&heat.kiln_conf).unwrap();
+    let both = format!("[kiln]\nheat_api_url = {url}\nheat_cfn_url = {url}\n");
+    let text = format!("{text}{both}[heat_api_cfn]\nbind_host = 127.0.0.1\nbind_port = 0\n");
+    let config = heat.folder.write("before.conf", &text).display().to_string();
+    let service = Running::start(heat.folder.kiln(&["serve", "--config-file", &config]));
+    let serving = service.wait_for("serving address=");
+    let (rest, cfn) = serving.split_once(" cfn=").unwrap();
+    let address = rest.split(' ').next().unwrap().to_owned();
+    let cfn = cfn.split(' ').next().unwrap().to_owned();
+    (service, address, cfn)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_reach_heat_until_their_project_is_switched() {
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let heat = Heat::load("behind", "convergence", &cloud, sqlite).await;
+    let project = heat.move_to_demo(&cloud).await;
+    let api = HeatApi::default();
+    let (service, address, cfn) = before(&heat, &api.serve().await);
+    let token = token(&cloud, cloud.users().demo).await;
+    let with_token = [("x-auth-token", token.as_str()), ("content-type", "application/json")];
+
+    // Everything of the project goes to Heat as it is, also without a token: Heat refuses it.
+    let stacks = format!("/v1/{project}/stacks");
+    let arn = format!("/v1/waitcondition/arn%3Aopenstack%3Aheat%3A%3A{project}%3Astacks%2Fweb%2F1%2Fresources%2Fh");
+    let action = "/v1/?Action=ListStacks";
+    for (to, method, target, headers, body) in [
+        (&address, "GET", stacks.as_str(), &with_token[..], ""),
+        (&address, "POST", &stacks, &with_token, "{not json"),
+        (&address, "PATCH", &format!("{stacks}/web%2Fx?a=%7B"), &[], "{}"),
+        (&address, "GET", "/v1/another/stacks", &[], ""),
+        (&cfn, "PUT", &arn, &[], "{\"status\": \"SUCCESS\"}"),
+        (&cfn, "POST", action, &with_token[..1], "x=1"),
+    ] {
+        let answer = send(to, method, target, headers, body);
+        let expected = format!("{method} {target} {} bytes for {to}", body.len());
+        assert!(status(&answer) == 200 && answer.ends_with(&format!("{OF_HEAT}{expected}")), "{answer}");
+        assert_eq!(api.got(), [expected]);
+    }
+    assert_eq!(status(&send(&address, "GET", "/v1/another/stacks", &[("via", "1.1 kiln")], "")), 508);
+    assert_eq!(status(&send(&address, "GET", "/", &[], "")), 300);
+    assert_eq!(api.got(), [""; 0]);
+
+    // Clients go on while the project is switched and goes back, again and again.
+    let done = Arc::new(AtomicBool::new(false));
+    let asking = {
+        let (done, address, stacks, token) = (Arc::clone(&done), address.clone(), stacks.clone(), token.clone());
+        std::thread::spawn(move || {
+            let mut answers: Vec<&str> = Vec::new();
+            while !done.load(Ordering::Relaxed) {
+                let answer = send(&address, "GET", &stacks, &[("x-auth-token", &token)], "");
+                assert_eq!(status(&answer), 200, "{answer}");
+                let who = if answer.contains(OF_HEAT) {
+                    "heat"
+                } else {
+                    assert!(answer.contains("\"web\""), "{answer}");
+                    "kiln"
+                };
+                if answers.last() != Some(&who) {
+                    answers.push(who);
+                }
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            answers
+        })
+    };
+    let only = ["--project", project.as_str()];
+    let back = ["--project", project.as_str(), "--back"];
+    for way in [&only[..], &back, &only, &back, &only] {
+        heat.take_over("switch", way).ok();
+        // Requests that wait ask a few times in a second.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+    }
+    done.store(true, Ordering::Relaxed);
+    assert_eq!(asking.join().unwrap(), ["heat", "kiln", "heat", "kiln", "heat", "kiln"]);
+    api.got();
+
+    // Now Kiln answers, in both APIs and for the users of its stacks; other projects are still Heat's.
+    let users = "UPDATE kiln_stack SET user_project = 'users' WHERE name = 'web'";
+    heat.db.execute_unprepared(users).await.unwrap();
+    assert_eq!(status(&send(&address, "GET", "/v1/users/stacks", &[], "")), 401);
+    let signal = send(&cfn, "PUT", &arn, &[], "{}");
+    assert!(status(&signal) == 400 && !signal.contains(OF_HEAT), "{signal}");
+    let list = send(&cfn, "GET", action, &with_token[..1], "");
+    assert!(status(&list) == 200 && list.contains("<StackName>web</StackName>"), "{list}");
+    assert_eq!(api.got(), [""; 0]);
+    assert!(send(&address, "GET", "/v1/another/stacks", &[], "").contains(OF_HEAT));
+    assert_eq!(service.stop().0, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_switch_that_is_killed_or_refused_loses_no_project() {
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let heat = Heat::load("held", "convergence", &cloud, sqlite).await;
+    let project = heat.move_to_demo(&cloud).await;
+    let api = HeatApi::default();
+    let (service, address, _) = before(&heat, &api.serve().await);
+    let (stacks, only) = (format!("/v1/{project}/stacks"), ["--project", project.as_str()]);
+    let is_heats = || send(&address, "GET", &stacks, &[], "").contains(OF_HEAT);
+
+    // What cannot be imported stays with Heat.
+    heat.import(&[]);
+    let busy = "UPDATE stack SET status = 'IN_PROGRESS' WHERE name = 'web'";
+    heat.db.execute_unprepared(busy).await.unwrap();
+    assert_eq!(heat.take_over("switch", &only).code, 1);
+    assert!(is_heats());
+    // It begins while the switch waits for what Heat still does: no fence stops it.
+    heat.db.execute_unprepared(&busy.replace("IN_PROGRESS", "COMPLETE")).await.unwrap();
+    let text = std::fs::read_to_string(&heat.kiln_conf).unwrap();
+    let config = heat.folder.write("switch.conf", &text).display().to_string();
+    let source = heat.folder.path().join("heat.conf").display().to_string();
+    let words =
+        ["manage", "take-over", "switch", "--config-file", &config, "--heat-config", &source, "--project", &project];
+    let moving = || heat.values("SELECT owner FROM kiln_project_owner");
+    let mut switching = heat.folder.kiln(&words).spawn().unwrap();
+    while moving().await != ["moving"] {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    heat.db.execute_unprepared(busy).await.unwrap();
+    assert_eq!(switching.wait().unwrap().code(), Some(1));
+    assert_eq!(moving().await, [""; 0]);
+    assert!(is_heats());
+    heat.db.execute_unprepared(&busy.replace("IN_PROGRESS", "COMPLETE")).await.unwrap();
+
+    // Killed: requests wait, until it is done again.
+    let mut switching = heat.folder.kiln(&words).spawn().unwrap();
+    while moving().await != ["moving"] {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    switching.kill().unwrap();
+    switching.wait().unwrap();
+    let told = heat.take_over("status", &["-f", "value"]);
+    assert!(told.err.contains(&format!("requests for project {project} wait")), "{told:?}");
+    let waiting = {
+        let (address, stacks) = (address.clone(), stacks.clone());
+        std::thread::spawn(move || send(&address, "GET", &stacks, &[], ""))
+    };
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert!(!waiting.is_finished());
+    heat.take_over("switch", &only).ok();
+    assert_eq!(status(&waiting.join().unwrap()), 401);
+    assert_eq!(service.stop().0, 0);
+}
