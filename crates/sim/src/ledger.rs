@@ -703,11 +703,11 @@ fn check_rows(sim: &Simulation, batch: &Batch, before: &BTreeMap<ResourceId, Res
         let alone = whole && !moves && !before.values().chain(&batch.save).any(is_other);
         let mut at = from;
         let of_row = |event: &&Event| event.resource_name == row.name && !event.is_of_stack();
-        let events = batch.events.iter().filter(of_row).filter(|event| !plans::is_stop(event));
-        for event in events {
+        for event in batch.events.iter().filter(of_row) {
             let Ok(action) = event.action.parse::<Action>() else { continue };
             let to = State::new(action, event.status);
-            if alone && !states::resource_may(at, to) {
+            // What is stopped before it has begun fails without an event that it begins.
+            if alone && !plans::is_stop(event) && !states::resource_may(at, to) {
                 sim.accuse(Rule::BadTransition, format!("{} from {at} to {to} by events", row.name));
             }
             at = to;

@@ -295,7 +295,8 @@ async fn follow(import: &Import<'_>, only: &Selection, interval: std::time::Dura
 #[command(after_help = "\
 Imports what has changed since the last import, lets the tables of Heat refuse all changes of the project (by \
 triggers, also if an engine of Heat is started again), imports the rest, and gives the stacks to Kiln. If a stack \
-cannot be imported, nothing is switched. From then on, requests for the project must reach Kiln.
+cannot be imported, nothing is switched. From then on, requests for the project must reach Kiln. If Kiln stands before \
+Heat ([kiln] heat_api_url), they do: they wait while the project is switched.
 
 With --back, all stacks of the project belong to Heat, also those that Kiln has made. What Kiln has changed is \
 written into Heat's tables, each stack with its nested stacks in one transaction; 'compare' says before what that \
