@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kiln_store::{Error, HeatFence, Owner, Store as _, TakeOver, TakeOverState};
+use tokio::time::Instant;
 
 use crate::Finding;
 use crate::export::export_software;
@@ -14,7 +15,7 @@ use crate::way_back::{Prepared, WayBack};
 
 /// How long the requests from before a switch have to end; those that were passed on to Heat once more after each change.
 const ENDED: Duration = Duration::from_secs(2);
-/// How often it has that, at most.
+/// How often they have that, at most.
 const ROUNDS: usize = 10;
 /// After so long, each service has noticed that a project belongs to Heat: it reads that every 3 seconds.
 const NOTICED: Duration = Duration::from_secs(5);
@@ -27,6 +28,8 @@ pub struct Switch<'a> {
     pub fence: &'a HeatFence,
     /// Whether Heat encrypts parameters and properties.
     pub encrypts: bool,
+    /// How long a switch waits for stacks that are in progress.
+    pub patience: Duration,
 }
 
 /// What became of a way back.
@@ -56,9 +59,16 @@ impl Switch<'_> {
     pub async fn project(&self, project: &str) -> Result<Switched, Error> {
         let store = self.import.store;
         // Before anything waits, so that it waits for a short time only.
-        let (_, refused) = self.import(project).await?;
-        if !refused.is_empty() {
-            return Ok(Switched::Refused(refused));
+        let until = Instant::now() + self.patience;
+        loop {
+            let (_, refused) = self.import(project).await?;
+            if refused.is_empty() {
+                break;
+            }
+            if Instant::now() >= until {
+                return Ok(Switched::Refused(refused));
+            }
+            tokio::time::sleep(ENDED).await;
         }
         store.set_owner(project, Owner::Moving).await?;
         let switched = self.held(project).await;
@@ -81,15 +91,17 @@ impl Switch<'_> {
     async fn held(&self, project: &str) -> Result<Switched, Error> {
         if self.serves().await? {
             // What Kiln has passed on before. The fence comes after it, so that it stops no operation of Heat.
+            let mut refused = Vec::new();
             for _ in 0..ROUNDS {
                 tokio::time::sleep(ENDED).await;
-                let (changed, refused) = self.import(project).await?;
-                if !refused.is_empty() {
-                    return Ok(Switched::Refused(refused));
-                }
-                if !changed {
+                let changed;
+                (changed, refused) = self.import(project).await?;
+                if !changed && refused.is_empty() {
                     break;
                 }
+            }
+            if !refused.is_empty() {
+                return Ok(Switched::Refused(refused));
             }
         }
         self.fence.raise(project).await?;

@@ -64,8 +64,8 @@ pub enum NotPassed {
     /// The URL of Heat leads to Kiln.
     #[error("the URL of Heat leads to Kiln itself")]
     Loop,
-    /// Heat has not answered.
-    #[error("Heat has not answered: {0}")]
+    /// Heat has not answered. Clients are not told why: it names hosts.
+    #[error("Heat has not answered")]
     Heat(#[from] TransportError),
 }
 

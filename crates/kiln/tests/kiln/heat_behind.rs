@@ -64,6 +64,10 @@ async fn requests_reach_heat_until_their_project_is_switched() {
     let project = heat.move_to_demo(&cloud).await;
     let api = HeatApi::default();
     let (service, address, cfn) = before(&heat, &api.serve().await);
+    let config = heat.folder.path().join("before.conf").display().to_string();
+    let doctor = heat.folder.run(&["manage", "doctor", "--config-file", &config]);
+    assert!(doctor.out.contains("ok      API of Heat") && !doctor.out.contains("stacks of Heat"), "{doctor:?}");
+    assert_eq!(api.got().len(), 2);
     let token = token(&cloud, cloud.users().demo).await;
     let with_token = [("x-auth-token", token.as_str()), ("content-type", "application/json")];
 
@@ -133,6 +137,12 @@ async fn requests_reach_heat_until_their_project_is_switched() {
     assert_eq!(api.got(), [""; 0]);
     assert!(send(&address, "GET", "/v1/another/stacks", &[], "").contains(OF_HEAT));
     assert_eq!(service.stop().0, 0);
+
+    // As long as a service passes requests on, Heat's tables stay.
+    let words = ["manage", "take-over", "finish", "--config-file", &config, "--heat-config"];
+    let source = heat.folder.path().join("heat.conf").display().to_string();
+    let refused = heat.folder.run(&[&words[..], &[&source, "--drop-heat-tables", "heat.db"]].concat());
+    assert!(refused.code == 1 && refused.err.contains("remove [kiln] heat_api_url"), "{refused:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -151,29 +161,36 @@ async fn a_switch_that_is_killed_or_refused_loses_no_project() {
     heat.db.execute_unprepared(busy).await.unwrap();
     assert_eq!(heat.take_over("switch", &only).code, 1);
     assert!(is_heats());
-    // It begins while the switch waits for what Heat still does: no fence stops it.
-    heat.db.execute_unprepared(&busy.replace("IN_PROGRESS", "COMPLETE")).await.unwrap();
-    let text = std::fs::read_to_string(&heat.kiln_conf).unwrap();
-    let config = heat.folder.write("switch.conf", &text).display().to_string();
+    let words = ["manage", "take-over", "switch", "--config-file", &heat.kiln_conf, "--heat-config"];
     let source = heat.folder.path().join("heat.conf").display().to_string();
-    let words =
-        ["manage", "take-over", "switch", "--config-file", &config, "--heat-config", &source, "--project", &project];
-    let moving = || heat.values("SELECT owner FROM kiln_project_owner");
-    let mut switching = heat.folder.kiln(&words).spawn().unwrap();
-    while moving().await != ["moving"] {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    heat.db.execute_unprepared(busy).await.unwrap();
-    assert_eq!(switching.wait().unwrap().code(), Some(1));
-    assert_eq!(moving().await, [""; 0]);
+    let words = [&words[..], &[&source], &only].concat();
+    let owner = || heat.values("SELECT owner FROM kiln_project_owner");
+    let idle = "UPDATE stack SET status = 'COMPLETE' WHERE name = 'web'";
+    let moving = async || {
+        while owner().await != ["moving"] {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    // What is in progress is waited for: before requests wait, and what has begun shortly before.
+    let mut switching = heat.folder.kiln(&[&words[..], &["--wait", "60"]].concat()).spawn().unwrap();
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert_eq!(owner().await, [""; 0]);
     assert!(is_heats());
-    heat.db.execute_unprepared(&busy.replace("IN_PROGRESS", "COMPLETE")).await.unwrap();
+    heat.db.execute_unprepared(idle).await.unwrap();
+    moving().await;
+    heat.db.execute_unprepared(busy).await.unwrap();
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    // No fence stops it.
+    heat.db.execute_unprepared(idle).await.unwrap();
+    assert_eq!(switching.wait().unwrap().code(), Some(0));
+    assert_eq!(owner().await, ["kiln"]);
+    heat.take_over("switch", &["--project", &project, "--back"]).ok();
+    assert_eq!(owner().await, [""; 0]);
+    assert!(is_heats());
 
     // Killed: requests wait, until it is done again.
     let mut switching = heat.folder.kiln(&words).spawn().unwrap();
-    while moving().await != ["moving"] {
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
+    moving().await;
     switching.kill().unwrap();
     switching.wait().unwrap();
     let told = heat.take_over("status", &["-f", "value"]);
@@ -186,5 +203,41 @@ async fn a_switch_that_is_killed_or_refused_loses_no_project() {
     assert!(!waiting.is_finished());
     heat.take_over("switch", &only).ok();
     assert_eq!(status(&waiting.join().unwrap()), 401);
+    assert_eq!(service.stop().0, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_heat_that_is_down_does_not_stop_the_projects_of_kiln() {
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let heat = Heat::load("down", "convergence", &cloud, sqlite).await;
+    let project = heat.move_to_demo(&cloud).await;
+    // It takes connections, and says nothing.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let (service, address, cfn) = before(&heat, &format!("http://{}", silent.local_addr().unwrap()));
+    heat.take_over("switch", &["--project", project.as_str()]).ok();
+    let hanging: Vec<_> = (0..20)
+        .map(|_| {
+            let address = address.clone();
+            std::thread::spawn(move || send(&address, "GET", "/v1/another/stacks", &[], ""))
+        })
+        .collect();
+    let token = token(&cloud, cloud.users().demo).await;
+    let list = send(&address, "GET", &format!("/v1/{project}/stacks"), &[("x-auth-token", &token)], "");
+    assert!(status(&list) == 200 && list.contains("\"web\""), "{list}");
+    // All that wait are told when it dies.
+    while hanging.iter().any(|one| !one.is_finished()) {
+        silent.set_nonblocking(true).unwrap();
+        drop(silent.accept());
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    for one in hanging {
+        let answer = one.join().unwrap();
+        assert!(status(&answer) == 502 && answer.contains("Heat has not answered"), "{answer}");
+    }
+    drop(silent);
+    let refused = send(&address, "GET", "/v1/another/stacks", &[], "");
+    assert!(status(&refused) == 503 && refused.contains("retry-after: 5"), "{refused}");
+    let signal = "/v1/waitcondition/arn%3Aopenstack%3Aheat%3A%3Aanother%3Astacks%2Fweb%2F1%2Fresources%2Fh";
+    assert_eq!(status(&send(&cfn, "PUT", signal, &[], "{}")), 503);
     assert_eq!(service.stop().0, 0);
 }

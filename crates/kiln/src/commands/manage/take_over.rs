@@ -304,7 +304,7 @@ would be, and what Heat cannot store. Refused while a stack is in progress. Afte
 again, or without --back to keep the stacks in Kiln.
 
 Examples:
-  kiln manage take-over switch --heat-config heat.conf --config-file kiln.conf --project 1f2e
+  kiln manage take-over switch --heat-config heat.conf --config-file kiln.conf --project 1f2e --wait 600
   kiln manage take-over switch --heat-config heat.conf --config-file kiln.conf --project 1f2e --back")]
 pub(crate) struct SwitchArgs {
     #[command(flatten)]
@@ -318,6 +318,9 @@ pub(crate) struct SwitchArgs {
     /// Give the stacks back to Heat
     #[arg(long)]
     back: bool,
+    /// Wait at most so many seconds for stacks that are in progress
+    #[arg(long, value_name = "SECONDS", default_value_t = 0, conflicts_with = "back")]
+    wait: u64,
     /// Import at most this many of the newest events of each stack with its nested stacks; 0: all
     #[arg(long, value_name = "NUMBER", default_value_t = 1000)]
     events: usize,
@@ -331,7 +334,8 @@ impl SwitchArgs {
         let heat = open(&self.heat_config).await?;
         let fence = failing(HeatFence::open(&heat.options).await)?;
         let both = Both::open(heat, &self.config, self.events).await?;
-        let switch = Switch { import: both.import(false), fence: &fence, encrypts: both.encrypts };
+        let patience = std::time::Duration::from_secs(self.wait);
+        let switch = Switch { import: both.import(false), fence: &fence, encrypts: both.encrypts, patience };
         for project in &self.project {
             if self.back {
                 give_back(&switch, project).await?;
