@@ -6,6 +6,7 @@
 mod audit;
 pub mod certificate;
 pub mod checks;
+mod client_view;
 pub mod clients;
 pub mod database;
 pub mod doctor;

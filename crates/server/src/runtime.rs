@@ -465,7 +465,7 @@ fn check_webhooks(config: &Config) -> Result<()> {
     config.number::<usize>(&webhooks::MAX_PER_PROJECT).map(drop)
 }
 
-fn service_options(config: &Config) -> Result<kiln_service::Options> {
+pub(crate) fn service_options(config: &Config) -> Result<kiln_service::Options> {
     let resources = config.limit(&stacks::MAX_RESOURCES_PER_STACK)?;
     let limits = Limits {
         template: config.number(&stacks::MAX_TEMPLATE_SIZE)?,
@@ -502,7 +502,7 @@ fn jurisdiction(config: &Config) -> Result<Option<String>> {
     Ok(Some(code))
 }
 
-fn api_options(config: &Config) -> Result<kiln_api::Options> {
+pub(crate) fn api_options(config: &Config) -> Result<kiln_api::Options> {
     let mut options = kiln_api::Options::default();
     options.max_body = config.number(&stacks::MAX_JSON_BODY_SIZE)?;
     options.root = config.text(&clouds::HEAT_URL).map(|url| url.replace("/%(tenant_id)s", ""));

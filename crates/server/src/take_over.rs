@@ -17,7 +17,7 @@ use crate::database::{self, PUBLIC_KEY};
 use crate::heat_settings::settings;
 use crate::policy_files::PolicyFiles;
 use crate::service_cloud::{ServiceCloud, credentials};
-use crate::{plugins, resource_types};
+use crate::{client_view, plugins, resource_types};
 
 /// Connections to the database of Heat.
 const CONNECTIONS: u32 = 2;
@@ -92,9 +92,11 @@ impl Heat {
 /// What asks the cloud of a Kiln about the stacks of a Heat.
 pub fn cloud_check(kiln: &Config, types: &Arc<ResourceTypes>) -> Result<CloudCheck> {
     let policy = Arc::new(PolicyFiles::of(kiln)?.read()?);
-    let ServiceCloud { connector, identity, signalling, .. } = ServiceCloud::of_config(kiln, types, policy)?;
+    let ServiceCloud { connector, identity, signalling, .. } =
+        ServiceCloud::of_config(kiln, types, Arc::clone(&policy))?;
     let rate = kiln.number(&options::kiln::DRIFT_RESOURCES_PER_SECOND)?;
-    Ok(CloudCheck::new(Arc::clone(types), connector, identity, signalling, rate))
+    let views = client_view::both(kiln, &identity, &policy)?;
+    Ok(CloudCheck::new(Arc::clone(types), connector, identity, signalling, rate).with_views(views))
 }
 
 /// The user to whom trusts delegate: that of `[trustee]`, or the service user.

@@ -13,11 +13,12 @@ use kiln_plan::hidden::Door;
 use kiln_resource::Resource;
 use kiln_stack::Clouds;
 use kiln_stack::load::places;
-use kiln_store::{Error, StackId, TakenTree};
+use kiln_store::{Error, StackId, TakeOverState, TakenTree};
 use kiln_value::{Secret, Value};
 use kiln_view::stack_drift::{Drift, StackDrift, drift};
 
 use crate::Finding;
+use crate::client_view::{BothViews, compare_views};
 use crate::finding::below;
 use crate::tree_in_memory::{Loaded, TreeInMemory};
 
@@ -29,6 +30,10 @@ pub struct CloudCheck {
     /// How many objects are read in a second, in the long run.
     rate: u32,
     memory: TreeInMemory,
+    /// The APIs whose answers are compared.
+    views: Option<BothViews>,
+    /// The types of the resources whose answers were compared.
+    compared: BTreeSet<String>,
 }
 
 /// What the cloud says of a stack with its nested stacks.
@@ -40,6 +45,8 @@ pub struct CloudFindings {
     pub read: usize,
     /// The number of passwords and keys of stack users that work.
     pub users: usize,
+    /// The number of answers of both APIs that were compared.
+    pub answers: usize,
 }
 
 impl CloudCheck {
@@ -52,7 +59,14 @@ impl CloudCheck {
         signalling: Signalling,
         rate: u32,
     ) -> Self {
-        Self { connector, identity, signalling, rate, memory: TreeInMemory::new(types) }
+        let memory = TreeInMemory::new(types);
+        Self { connector, identity, signalling, rate, memory, views: None, compared: BTreeSet::new() }
+    }
+
+    /// The same that also compares what a running Heat and a Kiln answer to clients.
+    #[must_use]
+    pub fn with_views(self, views: Option<BothViews>) -> Self {
+        Self { views, ..self }
     }
 
     /// Asks about a stack with its nested stacks, and waits as the rate demands.
@@ -67,6 +81,7 @@ impl CloudCheck {
         let clouds = |store| -> Arc<dyn Clouds> {
             Arc::new(StoredClouds::new(store, connector, identity).with_signalling(signalling))
         };
+        let of_heat = (tree.record.state == TakeOverState::Imported).then(|| tree.clone());
         let Loaded { backends, view, hidden } = self.memory.load(tree, clouds).await?;
         let token = match backends.cloud(view.root(), true).await {
             Ok(cloud) => cloud.project_id().await,
@@ -81,6 +96,15 @@ impl CloudCheck {
                 let compared = drift(&view, &[]).await?;
                 found.read = compared.extent().resources_checked;
                 note(&compared, "", &mut found.findings);
+                if let (Some(views), Some(tree)) = (&self.views, &of_heat)
+                    && let Ok(cloud) = backends.cloud(view.root(), true).await
+                    && let Ok(access) = cloud.access(None).await
+                {
+                    let known = &mut self.compared;
+                    let (answers, findings) = compare_views(views, &backends, tree, &access.token, known).await;
+                    found.answers = answers;
+                    found.findings.extend(findings);
+                }
             }
             Err(failure) => found.findings.push(Finding::blocks(
                 "",
@@ -88,7 +112,7 @@ impl CloudCheck {
                 "set [trustee] of Kiln as in Heat; if its trust is gone, update the stack in Heat, which makes a new one",
             )),
         }
-        let read = u32::try_from(found.read).unwrap_or(u32::MAX);
+        let read = u32::try_from(found.read + found.answers).unwrap_or(u32::MAX);
         tokio::time::sleep(Duration::from_secs(1).saturating_mul(read) / self.rate.max(1)).await;
         for finding in &mut found.findings {
             hidden.mask(Door::Drift, &mut finding.what);

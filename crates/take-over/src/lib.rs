@@ -4,6 +4,7 @@
 //! stands in the way. [`Import`] stores it beside Kiln's own stacks, where it belongs to Heat until [`Switch`]. Only [`CloudCheck`]
 //! calls the cloud.
 
+mod client_view;
 mod cloud_check;
 mod compare;
 mod convert;
@@ -21,6 +22,7 @@ mod tree_in_memory;
 mod trees;
 mod way_back;
 
+pub use client_view::{BothViews, ClientView, KilnView};
 pub use cloud_check::{CloudCheck, CloudFindings};
 pub use compare::{Comparison, compare};
 pub use convert::{Converted, Converter};

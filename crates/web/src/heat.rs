@@ -167,7 +167,7 @@ fn end_to_end(headers: &HeaderMap) -> HeaderMap {
     let named = headers.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
     let named: Vec<String> = named.flat_map(|names| names.split(',')).map(|name| name.trim().to_lowercase()).collect();
     let mut kept = headers.clone();
-    for name in OF_CONNECTION.iter().map(HeaderName::as_str).chain(["keep-alive"]) {
+    for name in OF_CONNECTION.iter().map(HeaderName::as_str).chain(["keep-alive", "expect"]) {
         kept.remove(name);
     }
     for name in &named {

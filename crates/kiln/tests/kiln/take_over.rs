@@ -727,26 +727,75 @@ outputs:
   alarm: {value: {get_attr: [out, alarm_url]}}
 ";
 
-#[tokio::test(flavor = "multi_thread")]
-async fn the_cloud_says_before_a_switch_what_would_not_work() {
-    let cloud = Testcloud::builder().start().await.unwrap();
-    let heat = Heat::load("live", "convergence-encrypted", &cloud, sqlite).await;
+/// A Heat with the stack `live`, whose credentials and users this cloud knows. `copy.db` is its database from when Kiln had it.
+async fn with_live_stack(name: &str, cloud: &Testcloud) -> Heat {
+    let heat = Heat::load(name, "convergence-encrypted", cloud, sqlite).await;
     let domain = "[DEFAULT]\nstack_user_domain_name = heat\nstack_domain_admin = heat_domain_admin\n\
                   stack_domain_admin_password = password\nheat_waitcondition_server_url = http://127.0.0.1:8000/v1/waitcondition\n";
     let text = std::fs::read_to_string(&heat.kiln_conf).unwrap();
     std::fs::write(&heat.kiln_conf, text.replacen("[DEFAULT]\n", domain, 1)).unwrap();
-    // Kiln makes a stack with credentials and users that this cloud knows, and Heat gets it.
-    let project = heat.move_to_demo(&cloud).await;
+    let project = heat.move_to_demo(cloud).await;
     heat.take_over("switch", &["--project", &project]).ok();
     let service = Running::start(heat.folder.kiln(&["serve", "--config-file", &heat.kiln_conf]));
     let template = heat.folder.write("live.yaml", LIVE).display().to_string();
-    heat.client(&cloud, &service.url(), &["stack", "create", "live", "-t", &template, "--wait"]).ok();
+    heat.client(cloud, &service.url(), &["stack", "create", "live", "-t", &template, "--wait"]).ok();
     assert_eq!(service.stop().0, 0);
+    let copy = heat.folder.path().join("copy.db").display().to_string();
+    heat.db.execute_unprepared(&format!("VACUUM INTO '{copy}'")).await.unwrap();
     heat.take_over("switch", &["--project", &project, "--back"]).ok();
     assert_eq!(heat.compared(&["--stack", "live"]), "live imported [] yes\n", "Heat has no IDs of names");
     // From here on Kiln knows what Heat's tables say, and nothing else.
     heat.take_over("drop", &[]).ok();
     heat.import(&[]);
+    heat
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn clients_see_after_a_switch_what_they_see_before() {
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let heat = with_live_stack("views", &cloud).await;
+    // A Kiln that has the stack answers as its Heat would.
+    let own = std::fs::read_to_string(&heat.kiln_conf).unwrap();
+    let config = heat.folder.write("copy.conf", &own.replace("heat.db", "copy.db")).display().to_string();
+    let answering = || {
+        let service = Running::start(heat.folder.kiln(&["api", "--config-file", &config]));
+        std::fs::write(&heat.kiln_conf, format!("{own}[kiln]\nheat_api_url = {}\n", service.url())).unwrap();
+        service
+    };
+    let live = || {
+        let compared = heat.take_over("compare", &["--live", "-f", "json", "--stack", "live"]);
+        let rows: Value = serde_json::from_str(&compared.out).unwrap_or_else(|_| panic!("{compared:?}"));
+        assert_eq!(compared.code, 0, "{compared:?}");
+        serde_json::from_value::<Vec<String>>(rows[0]["Live"].clone()).unwrap()
+    };
+    let service = answering();
+    cloud.journal().clear();
+    // Five for each of three stacks, and two for each type.
+    assert_eq!(live(), ["3 objects read, 2 users and keys work, 27 answers of both APIs compared"]);
+    assert_eq!(cloud.journal().writes(), ["POST identity /ec2tokens"]);
+
+    assert_eq!(service.stop().0, 0);
+
+    // What is different is named, without its value.
+    let url = format!("sqlite://{}", heat.folder.path().join("copy.db").display());
+    let copy = Box::pin(Database::connect(url)).await.unwrap();
+    let other = "UPDATE kiln_resource SET reason = 'parameter-planted' WHERE name = 'net'";
+    copy.execute_unprepared(other).await.unwrap();
+    let service = answering();
+    let told = live().join("\n");
+    let seen = "notice: net: clients see other values: resource.resource_status_reason (in net)";
+    assert!(told.contains(seen) && told.contains("resource_status_reason (in resources)"), "{told}");
+    copy.execute_unprepared("DELETE FROM kiln_stack WHERE name = 'live'").await.unwrap();
+    assert!(live().join("\n").contains("Heat answers 404, and Kiln 200"));
+    assert_eq!(service.stop().0, 0);
+    let told = live();
+    assert!(told[1].starts_with("notice: Heat does not answer: "), "{told:?}");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_cloud_says_before_a_switch_what_would_not_work() {
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let heat = with_live_stack("live", &cloud).await;
 
     let live = |stack: &str| -> (i32, String) {
         let compared = heat.take_over("compare", &["--live", "-f", "json", "--stack", stack]);

@@ -1,6 +1,7 @@
 //! `kiln manage take-over …`: the stacks of a Heat come under Kiln.
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -465,8 +466,11 @@ impl CompareArgs {
 
 /// What was asked of the cloud, and what it says.
 fn live(cloud: Option<&CloudFindings>) -> Value {
-    let Some(CloudFindings { findings, read, users }) = cloud else { return Value::Null };
-    let asked = format!("{read} objects read, {users} users and keys work");
+    let Some(CloudFindings { findings, read, users, answers }) = cloud else { return Value::Null };
+    let mut asked = format!("{read} objects read, {users} users and keys work");
+    if *answers > 0 {
+        write!(asked, ", {answers} answers of both APIs compared").ok();
+    }
     std::iter::once(asked).chain(findings.iter().map(|finding| format!("{}: {finding}", finding.grade))).collect()
 }
 
