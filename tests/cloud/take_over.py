@@ -8,7 +8,8 @@ one with a scaling group, a wait condition and hidden parameters. Then:
 
 - `inventory` says that nothing is in the way, and which plans would change something,
 - `import` writes all of them beside Heat's tables, while Heat runs; a second one finds nothing new,
-- `compare --live` says that their trusts, users and keys work for Kiln, and that their objects are as stored,
+- `compare --live` says that their trusts, users and keys work for Kiln, that their objects are as stored, and that clients see in
+  Kiln what they see in Heat,
 - Kiln stands before Heat at other ports: clients list stacks and guests send signals through it, while `switch` and `--back` give
   the projects to Kiln and back twice; every request is answered, and every signal is stored,
 - `switch` gives the projects to Kiln: Heat cannot change their stacks any more; `--back` gives them back; they are switched again,
@@ -396,7 +397,9 @@ def main():
         kiln.take_over('import')
         again = kiln.take_over('import', '-f', 'value', '-c', 'Result').split()
         check('a second import finds nothing new', set(again) == {'unchanged'}, again)
-        compared = json.loads(kiln.take_over('compare', '--live', '-f', 'json'))
+        views = pathlib.Path(scratch) / 'views.conf'
+        views.write_text(f'[kiln]\nheat_api_url = {API}\ndrift_resources_per_second = 1000\n')
+        compared = json.loads(kiln.take_over('compare', '--config-file', str(views), '--live', '-f', 'json'))
         for one in compared:
             print(f'  live {one["Stack Name"]}: {"; ".join(one["Live"])}', flush=True)
         told = [said for one in compared for said in one['Live'][1:]]

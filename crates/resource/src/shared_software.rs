@@ -5,7 +5,7 @@ mod schema;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use kiln_value::{Map, Value};
+use kiln_value::{Map, Value, value};
 use serde::{Deserialize, Serialize};
 
 use crate::Failure;
@@ -219,6 +219,26 @@ impl SoftwareConfig {
 }
 
 impl SoftwareDeployment {
+    /// The deployment as clients read it.
+    pub fn view(&self) -> Value {
+        let body = &self.body;
+        let mut shown = value!({
+            "id": (&self.id),
+            "server_id": (&self.server),
+            "input_values": (body.inputs.clone()),
+            "output_values": (body.outputs.clone()),
+            "action": (body.action.clone()),
+            "status": (body.status.clone()),
+            "status_reason": (&body.reason),
+            "config_id": (&self.config),
+            "creation_time": (instant(self.created)),
+        });
+        if let (Some(updated), Some(entries)) = (self.updated, shown.as_map_mut()) {
+            entries.insert("updated_time".to_owned(), instant(updated).into());
+        }
+        shown
+    }
+
     /// Ends the wait for a signal; false if it does not wait.
     pub fn cancel(&mut self) -> bool {
         let waits = self.is_in_progress();

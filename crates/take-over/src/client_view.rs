@@ -147,7 +147,7 @@ fn differ(heat: &Value, kiln: &Value, at: &str, fields: &mut Vec<String>) {
                 differ(heat, kiln, &format!("{at}.{index}"), fields);
             }
         }
-        _ if heat == kiln || *heat == Value::Null => {}
+        _ if heat == kiln || *heat == Value::Null || heat.as_str() == Some("") => {}
         _ => fields.push(at.to_owned()),
     }
 }

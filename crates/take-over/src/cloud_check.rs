@@ -13,7 +13,7 @@ use kiln_plan::hidden::Door;
 use kiln_resource::Resource;
 use kiln_stack::Clouds;
 use kiln_stack::load::places;
-use kiln_store::{Error, StackId, TakeOverState, TakenTree};
+use kiln_store::{Error, SqlStore, StackId, TakeOverState, TakenTree};
 use kiln_value::{Secret, Value};
 use kiln_view::stack_drift::{Drift, StackDrift, drift};
 
@@ -69,11 +69,11 @@ impl CloudCheck {
         Self { views, ..self }
     }
 
-    /// Asks about a stack with its nested stacks, and waits as the rate demands.
+    /// Asks about a stack with its nested stacks, and waits as the rate demands. `store` has the software of its project.
     ///
     /// # Errors
-    /// Errors of the store in memory.
-    pub async fn check(&mut self, tree: TakenTree) -> Result<CloudFindings, Error> {
+    /// Errors of the stores.
+    pub async fn check(&mut self, tree: TakenTree, store: &SqlStore) -> Result<CloudFindings, Error> {
         let mut found = CloudFindings::default();
         self.check_users(&tree, &mut found).await;
         let (connector, identity) = (self.connector.clone(), Arc::clone(&self.identity));
@@ -100,6 +100,8 @@ impl CloudCheck {
                     && let Ok(cloud) = backends.cloud(view.root(), true).await
                     && let Ok(access) = cloud.access(None).await
                 {
+                    let project = &view.stack.project;
+                    self.memory.add_software(project, store.taken_software(project)).await?;
                     let known = &mut self.compared;
                     let (answers, findings) = compare_views(views, &backends, tree, &access.token, known).await;
                     found.answers = answers;

@@ -80,7 +80,7 @@ pub async fn compare(
             (None, None) => Vec::new(),
         };
         let cloud = match (&mut cloud, prepared.kiln) {
-            (Some(check), Some(kiln)) => Some(check.check(kiln).await?),
+            (Some(check), Some(kiln)) => Some(check.check(kiln, import.store).await?),
             _ => None,
         };
         seen(Comparison { record, differences, findings: prepared.exported.findings, cloud }, index + 1, all);

@@ -7,7 +7,7 @@ use kiln_plan::hidden::HiddenValues;
 use kiln_stack::clock::{Chance, SystemClock};
 use kiln_stack::hidden_values::{derive_below, hidden_values};
 use kiln_stack::{Backends, Caches, Clouds, LoadedStack};
-use kiln_store::{Error, Options, SqlStore, Store, TakeOverState, TakenTree};
+use kiln_store::{Error, Options, SqlStore, Store, TakeOverState, TakenSoftware, TakenTree};
 use kiln_value::Secret;
 
 /// The number of trees after which the database is made anew.
@@ -18,6 +18,8 @@ pub(crate) struct TreeInMemory {
     types: Arc<ResourceTypes>,
     /// The database, and how many trees it has.
     store: Option<(SqlStore, usize)>,
+    /// The project whose software it has.
+    project: String,
 }
 
 /// A tree that is loaded.
@@ -31,7 +33,7 @@ pub(crate) struct Loaded {
 impl TreeInMemory {
     /// With the types of a Kiln.
     pub(crate) fn new(types: Arc<ResourceTypes>) -> Self {
-        Self { types, store: None }
+        Self { types, store: None, project: String::new() }
     }
 
     /// Loads a tree. `clouds`: the cloud of stacks in this store.
@@ -61,6 +63,19 @@ impl TreeInMemory {
         Ok(Loaded { backends, view, hidden })
     }
 
+    /// Adds the software configs and deployments of a project beside the tree that was loaded last, unless they are there.
+    pub(crate) async fn add_software(
+        &mut self,
+        project: &str,
+        read: impl Future<Output = Result<TakenSoftware, Error>>,
+    ) -> Result<(), Error> {
+        let Some((store, _)) = self.store.as_ref().filter(|_| self.project != project) else { return Ok(()) };
+        store.take_software(project, &read.await?).await?;
+        store.switch_project(project).await?;
+        project.clone_into(&mut self.project);
+        Ok(())
+    }
+
     async fn store(&mut self) -> Result<SqlStore, Error> {
         if let Some((store, trees)) = self.store.as_mut().filter(|(_, trees)| *trees < TREES) {
             *trees += 1;
@@ -70,6 +85,7 @@ impl TreeInMemory {
         let store = SqlStore::open(Options { max_connections: 1, ..Options::new("sqlite::memory:", key) }).await?;
         store.migrate().await?;
         self.store = Some((store.clone(), 1));
+        self.project.clear();
         Ok(store)
     }
 }

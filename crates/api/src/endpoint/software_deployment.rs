@@ -13,7 +13,6 @@ use crate::call::Call;
 use crate::error::ApiError;
 use crate::http::reply;
 use crate::openapi::schema;
-use crate::view::instant::instant;
 
 pub(super) static LIST: Endpoint = Endpoint {
     name: "ListDeployments",
@@ -123,7 +122,7 @@ pub(super) static DELETE: Endpoint = Endpoint {
 async fn list(call: &Call) -> Result<Response, ApiError> {
     let server = call.query.get("server_id").map(str::to_owned);
     let deployments = call.service().deployments(&call.caller, server).await?;
-    let shown: Value = deployments.iter().map(view).collect();
+    let shown: Value = deployments.iter().map(SoftwareDeployment::view).collect();
     Ok(reply::json(&value!({ "software_deployments": shown })))
 }
 
@@ -141,7 +140,7 @@ async fn create(call: &Call) -> Result<Response, ApiError> {
         user_project: optional_text(body, "stack_user_project_id"),
     };
     let deployment = call.service().create_deployment(&call.caller, new).await?;
-    Ok(reply::json(&value!({ "software_deployment": (view(&deployment)) })))
+    Ok(reply::json(&value!({ "software_deployment": (deployment.view()) })))
 }
 
 /// `GET …/software_deployments/metadata/{server_id}`: the configs, as the agent in the server reads them.
@@ -154,7 +153,7 @@ async fn metadata(call: &Call) -> Result<Response, ApiError> {
 /// `GET …/software_deployments/{id}`.
 async fn show(call: &Call) -> Result<Response, ApiError> {
     let deployment = call.service().current_deployment(&call.caller, call.params.get("deployment_id")).await?;
-    Ok(reply::json(&value!({ "software_deployment": (view(&deployment)) })))
+    Ok(reply::json(&value!({ "software_deployment": (deployment.view()) })))
 }
 
 /// `PUT …/software_deployments/{id}`.
@@ -170,32 +169,13 @@ async fn update(call: &Call) -> Result<Response, ApiError> {
     };
     let id = call.params.get("deployment_id");
     let deployment = call.service().change_deployment(&call.caller, id, change).await?;
-    Ok(reply::json(&value!({ "software_deployment": (view(&deployment)) })))
+    Ok(reply::json(&value!({ "software_deployment": (deployment.view()) })))
 }
 
 /// `DELETE …/software_deployments/{id}`.
 async fn delete(call: &Call) -> Result<Response, ApiError> {
     call.service().delete_deployment(&call.caller, call.params.get("deployment_id")).await?;
     Ok(reply::empty(StatusCode::NO_CONTENT))
-}
-
-fn view(deployment: &SoftwareDeployment) -> Value {
-    let body = &deployment.body;
-    let mut shown = value!({
-        "id": (&deployment.id),
-        "server_id": (&deployment.server),
-        "input_values": (body.inputs.clone()),
-        "output_values": (body.outputs.clone()),
-        "action": (body.action.clone()),
-        "status": (body.status.clone()),
-        "status_reason": (&body.reason),
-        "config_id": (&deployment.config),
-        "creation_time": (instant(deployment.created)),
-    });
-    if let (Some(updated), Some(entries)) = (deployment.updated, shown.as_map_mut()) {
-        entries.insert("updated_time".to_owned(), instant(updated).into());
-    }
-    shown
 }
 
 #[cfg(test)]

@@ -34,6 +34,8 @@ resources:
 outputs:
   result: {value: {get_attr: [deployment, result]}}
   stdout: {value: {get_attr: [deployment, deploy_stdout]}}
+  shown: {value: {get_attr: [deployment, show]}}
+  shown_config: {value: {get_attr: [config, show]}}
 ";
 
 impl World {
@@ -174,7 +176,11 @@ async fn a_deployment_from_create_to_delete() {
     assert!(stack.state.is_complete(Action::Create), "{}", stack.reason);
     assert_eq!(world.output(&stack, "result").await, value!("fine"));
     assert_eq!(world.output(&stack, "stdout").await, value!("out"));
-    world.deployed(&["COMPLETE"]).await;
+    // As Heat: the attribute `show` is what the API says of the deployment and of the config.
+    assert_eq!(world.output(&stack, "shown").await, world.deployed(&["COMPLETE"]).await[0].view());
+    let id = world.row(stack.id, "config").await.physical_id.expect("an ID");
+    let stored = store.software_config(&id).await.expect("read").expect("there");
+    assert_eq!(world.output(&stack, "shown_config").await, Value::from(stored.view()));
 
     // An update that fails, and a later one that succeeds with a new deployment.
     world.resize(&alice, &stack, 2).await;

@@ -344,6 +344,10 @@ impl Driver for Deployment {
         let mut found = Map::new();
         let mut declared = None;
         for name in names {
+            if *name == "show" {
+                found.insert("show".to_owned(), deployment.as_ref().map(SoftwareDeployment::view).unwrap_or_default());
+                continue;
+            }
             if let Some(value) = outputs.and_then(|outputs| outputs.get(*name)) {
                 found.insert((*name).to_owned(), value.clone());
                 continue;

@@ -144,15 +144,23 @@ impl Driver for Config {
 
     async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
         let name = self.attribute();
-        if !names.contains(&name) {
+        let Some(id) = cx.facts.physical_id.as_deref().filter(|_| names.contains(&name) || names.contains(&"show"))
+        else {
             return Ok(Map::new());
-        }
-        let Some(id) = cx.facts.physical_id.as_deref() else { return Ok(Map::new()) };
-        let content = cx.software.config(id).await?.map(|config| config.body.config).unwrap_or_default();
-        let shown = match self {
-            Self::Component => content.get("configs").cloned().unwrap_or_default(),
-            _ => content,
         };
-        Ok(Map::from([(name.to_owned(), shown)]))
+        let stored = cx.software.config(id).await?;
+        let mut found = Map::new();
+        if names.contains(&"show") {
+            found.insert("show".to_owned(), stored.as_ref().map(|config| Value::from(config.view())).unwrap_or_default());
+        }
+        if names.contains(&name) {
+            let content = stored.map(|config| config.body.config).unwrap_or_default();
+            let shown = match self {
+                Self::Component => content.get("configs").cloned().unwrap_or_default(),
+                _ => content,
+            };
+            found.insert(name.to_owned(), shown);
+        }
+        Ok(found)
     }
 }

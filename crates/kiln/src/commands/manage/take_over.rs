@@ -395,8 +395,9 @@ could store it as it is now, which 'switch --back' needs. Nothing is written. Ex
 differs, a stack cannot go back, or the cloud refuses Kiln.
 
 With --live, it also asks the cloud: whether the credentials of each stack work for Kiln, whether its objects are there \
-and as stored, and whether Keystone knows the users and keys that send its signals. Nothing is changed in the cloud, \
-and no signal is sent. It reads [kiln] drift_resources_per_second resources in a second.
+and as stored, and whether Keystone knows the users and keys that send its signals. With [kiln] heat_api_url, it compares \
+what clients read of each stack in both APIs. Nothing is changed in the cloud, and no signal is sent. It reads [kiln] \
+drift_resources_per_second resources and answers in a second.
 
 Examples:
   kiln manage take-over compare --heat-config heat.conf --config-file kiln.conf
