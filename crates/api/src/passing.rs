@@ -24,7 +24,7 @@ pub(crate) enum Passing {
 
 /// Passes a request on to Heat if the project in its path belongs to Heat.
 pub(crate) async fn pass_on(
-    heat: &Heat,
+    service: &Heat,
     options: &Options,
     (head, path): (&Head, &str),
     request: Body,
@@ -35,18 +35,18 @@ pub(crate) async fn pass_on(
         return Passing::OfKiln(request);
     }
     let answered = async {
-        if !heat.answers_for(project, is_of_guest).await? {
+        if !service.answers_for(project, is_of_guest).await? {
             return Ok(Err(request));
         }
         let read = tokio::time::timeout(options.connections.body, body::bytes(head, request, options.max_body));
         let bytes = read.await.map_err(|_| ApiError::too_slow())??;
         // It may have been switched meanwhile.
-        if !heat.answers_for(project, is_of_guest).await? {
+        if !service.answers_for(project, is_of_guest).await? {
             return Ok(Err(bytes.into()));
         }
         Span::current().record("project", project);
         let scheme = address.split(':').next().unwrap_or_default();
-        Ok(Ok(heat.pass_on(head, bytes.into(), client, scheme).await?))
+        Ok(Ok(service.pass_on(head, bytes.into(), client, scheme).await?))
     };
     match answered.await {
         Ok(Ok(response)) => Passing::Answered(response),

@@ -256,8 +256,8 @@ impl Cfn {
         client: Option<IpAddr>,
         known: &mut Known,
     ) -> Result<Option<Response>, Fault> {
-        let Some(heat) = &self.parts.options.heat else { return Ok(None) };
-        if !heat.answers_for(project, is_of_guest).await? {
+        let Some(service) = &self.parts.options.heat else { return Ok(None) };
+        if !service.answers_for(project, is_of_guest).await? {
             return Ok(None);
         }
         // Heat writes its own audit events.
@@ -265,7 +265,7 @@ impl Cfn {
         tracing::Span::current().record("project", project);
         let address = self.address(head);
         let scheme = address.split(':').next().unwrap_or_default();
-        Ok(Some(heat.pass_on(head, body.to_vec().into(), client, scheme).await?))
+        Ok(Some(service.pass_on(head, body.to_vec().into(), client, scheme).await?))
     }
 
     /// The caller, unless the stacks of his project belong to a Heat.

@@ -35,7 +35,6 @@ use crate::clients;
 use crate::database;
 use crate::encryption_key;
 use crate::heartbeat_thread::HeartbeatThread;
-use crate::{heat_behind, heat_projects};
 use crate::lifecycle_plugins;
 use crate::listeners;
 use crate::maintenance;
@@ -49,6 +48,7 @@ use crate::shutdown::{self, Stop};
 use crate::signatures;
 use crate::topology_types;
 use crate::web_templates;
+use crate::{heat_behind, heat_projects};
 
 /// How long the cloud may continue to process a call after its timeout.
 const CALL_AFTERMATH: Duration = Duration::from_secs(15);

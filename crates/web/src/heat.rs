@@ -253,10 +253,10 @@ mod tests {
             ("x-own", "of this connection"),
             ("content-length", "4"),
         ];
-        let head = head("POST", "/v1/p/stacks/a%2Fb?tags=a%20b&x=1", &sent);
+        let asked = head("POST", "/v1/p/stacks/a%2Fb?tags=a%20b&x=1", &sent);
         let client = Some("192.0.2.7".parse().unwrap());
         let heat = heat(&double, "http://heat:9/prefix/");
-        let response = heat.pass_on(&head, Bytes::from_static(b"{}\r\n"), client, "https").await.unwrap();
+        let response = heat.pass_on(&asked, Bytes::from_static(b"{}\r\n"), client, "https").await.unwrap();
         let seen = double.seen.lock().unwrap().remove(0);
         assert_eq!(seen.url.as_str(), "http://heat:9/prefix/v1/p/stacks/a%2Fb?tags=a%20b&x=1");
         assert_eq!((seen.method, seen.body.as_deref()), (Method::POST, Some(b"{}\r\n".as_slice())));
@@ -316,12 +316,12 @@ mod tests {
         // One that hangs gets no more requests than it may have; a client that leaves makes room.
         let hanging = Arc::new(Double { hangs: true, ..Double::default() });
         let heat = heat(&hanging, "http://heat");
-        let head = head("GET", "/v1/p/stacks", &[]);
-        let mut first = Box::pin(heat.pass_on(&head, Bytes::new(), None, "http"));
+        let asked = head("GET", "/v1/p/stacks", &[]);
+        let mut first = Box::pin(heat.pass_on(&asked, Bytes::new(), None, "http"));
         assert!(futures::poll!(&mut first).is_pending());
-        let full = heat.pass_on(&head, Bytes::new(), None, "http").await.unwrap_err();
+        let full = heat.pass_on(&asked, Bytes::new(), None, "http").await.unwrap_err();
         assert!(matches!(full, NotPassed::Full));
         drop(first);
-        assert!(futures::poll!(Box::pin(heat.pass_on(&head, Bytes::new(), None, "http"))).is_pending());
+        assert!(futures::poll!(Box::pin(heat.pass_on(&asked, Bytes::new(), None, "http"))).is_pending());
     }
 }

@@ -151,7 +151,10 @@ impl Driver for Config {
         let stored = cx.software.config(id).await?;
         let mut found = Map::new();
         if names.contains(&"show") {
-            found.insert("show".to_owned(), stored.as_ref().map(|config| Value::from(config.view())).unwrap_or_default());
+            found.insert(
+                "show".to_owned(),
+                stored.as_ref().map(|config| Value::from(config.view())).unwrap_or_default(),
+            );
         }
         if names.contains(&name) {
             let content = stored.map(|config| config.body.config).unwrap_or_default();

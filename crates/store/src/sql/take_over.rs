@@ -127,7 +127,7 @@ impl SqlStore {
         let moving = Expr::col("owner").eq(Owner::Moving.as_str());
         let select = Query::select().column("project").from(schema::PROJECT_OWNER).and_where(moving).to_owned();
         self.retry(|| async {
-            self.reader.query_all(&select).await?.iter().map(|row| Ok(Columns::of(row).text()?)).collect()
+            self.reader.query_all(&select).await?.iter().map(|row| Columns::of(row).text()).collect()
         })
         .await
     }
@@ -359,12 +359,12 @@ impl OwnerStore for SqlStore {
             .to_owned();
         self.retry(|| async {
             if let Some(row) = self.reader.query_one(&of(project)).await? {
-                return Ok(Columns::of(&row).parsed()?);
+                return Columns::of(&row).parsed();
             }
             let Some(row) = self.reader.query_one(&of_users).await? else { return Ok(Owner::Heat) };
             let of_stack = Columns::of(&row).text()?;
             let row = self.reader.query_one(&of(awaited(&of_stack))).await?;
-            row.map_or(Ok(Owner::Heat), |row| Ok(Columns::of(&row).parsed()?))
+            row.map_or(Ok(Owner::Heat), |row| Columns::of(&row).parsed())
         })
         .await
     }

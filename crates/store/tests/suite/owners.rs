@@ -19,7 +19,10 @@ async fn a_project_belongs_to_heat_until_it_is_switched() {
         // Twice, as after a kill.
         for _ in 0..2 {
             store.set_owner(PROJECT, Owner::Moving).await.unwrap();
-            assert_eq!((owner(PROJECT).await, store.moving_projects().await.unwrap()), (Owner::Moving, vec![PROJECT.to_owned()]));
+            assert_eq!(
+                (owner(PROJECT).await, store.moving_projects().await.unwrap()),
+                (Owner::Moving, vec![PROJECT.to_owned()])
+            );
         }
         assert_eq!(store.switch_project(PROJECT).await.unwrap(), 0);
         assert_eq!((owner(PROJECT).await, owner("other").await), (Owner::Kiln, Owner::Heat));

@@ -496,7 +496,9 @@ impl StatusArgs {
         let store = database::open_with(database::options(&Config::load(&self.config)?)?).await?;
         let records = failing(store.take_overs(self.project.as_deref()).await)?;
         for project in failing(store.moving_projects().await)? {
-            eprintln!("note: requests for project {project} wait for the end of a switch; if none runs, switch it again");
+            eprintln!(
+                "note: requests for project {project} wait for the end of a switch; if none runs, switch it again"
+            );
         }
         let columns = ["ID", "Stack Name", "Project", "State", "Time", "Reason"].map(str::to_owned).to_vec();
         let row = |record: &kiln_store::TakeOver| -> Vec<Cell> {
