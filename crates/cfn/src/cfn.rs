@@ -44,7 +44,7 @@ pub struct Cfn {
 }
 
 /// The ID of a request, and the address of its client.
-type From<'a> = (&'a str, Option<IpAddr>);
+type Origin<'a> = (&'a str, Option<IpAddr>);
 
 /// What is known of a request while it is processed, for the log.
 #[derive(Default)]
@@ -110,7 +110,7 @@ impl Cfn {
         response
     }
 
-    async fn negotiate(&self, head: &Head, body: Body, from: From<'_>, known: &mut Known) -> Response {
+    async fn negotiate(&self, head: &Head, body: Body, origin: Origin<'_>, known: &mut Known) -> Response {
         let Ok(path) = percent_decode_str(head.uri.path()).decode_utf8() else {
             return StatusCode::NOT_FOUND.into_response();
         };
@@ -119,8 +119,8 @@ impl Cfn {
                 known.audit = None;
                 kiln_web::versions(&self.address(head))
             }
-            Negotiated::V1("" | "/") => self.query(head, body, from, known).await,
-            Negotiated::V1(path) if Path::of(path).is_some() => self.signal(head, path, body, from, known).await,
+            Negotiated::V1("" | "/") => self.query(head, body, origin, known).await,
+            Negotiated::V1(path) if Path::of(path).is_some() => self.signal(head, path, body, origin, known).await,
             Negotiated::V1(_) | Negotiated::Nothing => {
                 known.audit = None;
                 StatusCode::NOT_FOUND.into_response()
@@ -129,8 +129,8 @@ impl Cfn {
     }
 
     /// A request of the query API: the parameters are in the URL, in a form, or both.
-    async fn query(&self, head: &Head, body: Body, from: From<'_>, known: &mut Known) -> Response {
-        let (id, client) = from;
+    async fn query(&self, head: &Head, body: Body, origin: Origin<'_>, known: &mut Known) -> Response {
+        let (id, client) = origin;
         if !matches!(head.method, Method::GET | Method::POST) {
             return StatusCode::METHOD_NOT_ALLOWED.into_response();
         }
@@ -207,8 +207,8 @@ impl Cfn {
     }
 
     /// A request to the URL of a resource.
-    async fn signal(&self, head: &Head, path: &str, body: Body, from: From<'_>, known: &mut Known) -> Response {
-        let (id, client) = from;
+    async fn signal(&self, head: &Head, path: &str, body: Body, origin: Origin<'_>, known: &mut Known) -> Response {
+        let (id, client) = origin;
         let Some(path) = Path::of(path) else { return StatusCode::NOT_FOUND.into_response() };
         let params = Params::new(Query::parse(head.uri.query()));
         let answered = async {

@@ -28,8 +28,9 @@ pub(crate) fn heat(
 
 /// Checks the options.
 pub(crate) fn check(config: &Config) -> Result<()> {
-    for option in [&kiln::HEAT_API_URL, &kiln::HEAT_CFN_URL] {
-        url(config, option)?;
+    let (api, cfn) = (url(config, &kiln::HEAT_API_URL)?, url(config, &kiln::HEAT_CFN_URL)?);
+    if api.is_some() != cfn.is_some() && config.flag(&kiln::CFN_API)? {
+        bail!("[kiln] heat_api_url and heat_cfn_url: set both, so that the signals of servers reach Heat too");
     }
     Ok(())
 }

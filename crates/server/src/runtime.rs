@@ -167,6 +167,7 @@ impl Runtime {
         };
         let in_use = service.options.quotas.clone();
         in_use.read(&*of_requests).await?;
+        heat_behind::check(config)?;
         let owners = Arc::clone(&of_requests) as Arc<dyn OwnerStore>;
         api.heat = heat_behind::heat(config, &kiln::HEAT_API_URL, &owners, &api.connections)?;
         cfn.heat = heat_behind::heat(config, &kiln::HEAT_CFN_URL, &owners, &cfn.connections)?;

@@ -66,15 +66,20 @@ fn may_refuse(sim: &Simulation, stack: &Stack, name: &str, since: Timestamp) -> 
 fn check_row(sim: &Simulation, stack: &Stack, row: &Resource) {
     let received = row.data.get("received").and_then(Value::as_list).unwrap_or_default();
     let mut sent = sim.ledger.messages();
+    let template = sim.ledger.meaning(&stack.desired);
+    // What was sent to a former name reaches the resource that has the present one now, as with a name that stays.
+    let is_moved = |name: &str| {
+        let mut moves = template.iter().flat_map(|template| &template.moves);
+        moves.any(|(from, to)| from == name && *to == row.name)
+    };
     sent.retain(|message| {
         let name = message.resource.as_deref().unwrap_or_default();
-        let is_to_row = name == row.name || row.former_names().any(|former| former == name);
+        let is_to_row = name == row.name || row.former_names().any(|former| former == name) || is_moved(name);
         message.kind == MessageKind::Signal && message.stack == stack.id && is_to_row
     });
     sent.sort_by_key(|message| (message.due, message.sent, message.id));
     // Messages that were sent while the resource existed must have arrived.
-    let template = sim.ledger.meaning(&stack.desired);
-    let is_wanted = template.is_none_or(|template| template.get(&row.name).is_some());
+    let is_wanted = template.as_ref().is_none_or(|template| template.get(&row.name).is_some());
     if let Some(since) = sim.ledger.born(row.id)
         && is_wanted
         && stack.state.action != Action::Delete

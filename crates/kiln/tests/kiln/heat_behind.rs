@@ -11,6 +11,7 @@ use kiln_testcloud::Testcloud;
 use sea_orm::ConnectionTrait as _;
 
 use crate::cloud_user::token;
+use crate::run::Folder;
 use crate::running::Running;
 use crate::take_over::{Heat, sqlite};
 use crate::wire::{send, status};
@@ -204,6 +205,23 @@ async fn a_switch_that_is_killed_or_refused_loses_no_project() {
     heat.take_over("switch", &only).ok();
     assert_eq!(status(&waiting.join().unwrap()), 401);
     assert_eq!(service.stop().0, 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn both_urls_are_set_and_lead_to_servers() {
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let folder = Folder::new("heat-urls");
+    for (options, told) in [
+        ("heat_api_url = http://127.0.0.1:1\n", "[kiln] heat_api_url and heat_cfn_url: set both"),
+        ("heat_api_url = 127.0.0.1:1\nheat_cfn_url = http://127.0.0.1:1\n", "[kiln] heat_api_url: "),
+        ("heat_api_url = http://127.0.0.1:1/?a=b\ncfn_api = false\n", "the URL of an HTTP server, without a query"),
+    ] {
+        let config = folder.configured(&cloud, &format!("[kiln]\n{options}"));
+        for words in [["config", "check", &config].as_slice(), &["serve", "--config-file", &config]] {
+            let ran = folder.run(words);
+            assert!(ran.code != 0 && format!("{}{}", ran.out, ran.err).contains(told), "{ran:?}");
+        }
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -63,7 +63,7 @@ async fn a_report_tells_what_runs_and_what_it_waits_for() {
     assert!(!report.contains(&format!("= {}\n", cloud.users().heat.password)), "{report}");
     assert!(!report.contains("0123456789abcdef"), "{report}");
     // It still works.
-    assert!(service.log().contains("report written"));
+    service.wait_for("report written");
     service.signal("KILL");
 }
 

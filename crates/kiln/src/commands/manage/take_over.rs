@@ -305,7 +305,7 @@ would be, and what Heat cannot store. Refused while a stack is in progress. Afte
 again, or without --back to keep the stacks in Kiln.
 
 Examples:
-  kiln manage take-over switch --heat-config heat.conf --config-file kiln.conf --project 1f2e --wait 600
+  kiln manage take-over switch --config-file kiln.conf --project 1f2e --wait 600
   kiln manage take-over switch --heat-config heat.conf --config-file kiln.conf --project 1f2e --back")]
 pub(crate) struct SwitchArgs {
     #[command(flatten)]
@@ -497,7 +497,7 @@ impl StatusArgs {
         let records = failing(store.take_overs(self.project.as_deref()).await)?;
         for project in failing(store.moving_projects().await)? {
             eprintln!(
-                "note: requests for project {project} wait for the end of a switch; if none runs, switch it again"
+                "note: requests for project {project} wait for the end of a switch; if none runs, run it again, or with --back"
             );
         }
         let columns = ["ID", "Stack Name", "Project", "State", "Time", "Reason"].map(str::to_owned).to_vec();
