@@ -173,7 +173,7 @@ async fn a_switch_that_is_killed_or_refused_loses_no_project() {
         }
     };
     // What is in progress is waited for: before requests wait, and what has begun shortly before.
-    let mut switching = heat.folder.kiln(&[&words[..], &["--wait", "60"]].concat()).spawn().unwrap();
+    let mut switching = heat.folder.kiln(&[&words[..], &["--wait-timeout", "60"]].concat()).spawn().unwrap();
     tokio::time::sleep(Duration::from_secs(1)).await;
     assert_eq!(owner().await, [""; 0]);
     assert!(is_heats());
@@ -213,7 +213,7 @@ async fn both_urls_are_set_and_lead_to_servers() {
     let folder = Folder::new("heat-urls");
     for (options, told) in [
         ("heat_api_url = http://127.0.0.1:1\n", "[kiln] heat_api_url and heat_cfn_url: set both"),
-        ("heat_api_url = 127.0.0.1:1\nheat_cfn_url = http://127.0.0.1:1\n", "[kiln] heat_api_url: "),
+        ("heat_api_url = 127.0.0.1:1\nheat_cfn_url = http://127.0.0.1:1\n", "[kiln] heat_api_url"),
         ("heat_api_url = http://127.0.0.1:1/?a=b\ncfn_api = false\n", "the URL of an HTTP server, without a query"),
     ] {
         let config = folder.configured(&cloud, &format!("[kiln]\n{options}"));

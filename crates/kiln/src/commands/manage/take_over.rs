@@ -305,7 +305,7 @@ would be, and what Heat cannot store. Refused while a stack is in progress. Afte
 again, or without --back to keep the stacks in Kiln.
 
 Examples:
-  kiln manage take-over switch --config-file kiln.conf --project 1f2e --wait 600
+  kiln manage take-over switch --heat-config heat.conf --config-file kiln.conf --project 1f2e
   kiln manage take-over switch --heat-config heat.conf --config-file kiln.conf --project 1f2e --back")]
 pub(crate) struct SwitchArgs {
     #[command(flatten)]
@@ -321,7 +321,7 @@ pub(crate) struct SwitchArgs {
     back: bool,
     /// Wait at most so many seconds for stacks that are in progress
     #[arg(long, value_name = "SECONDS", default_value_t = 0, conflicts_with = "back")]
-    wait: u64,
+    wait_timeout: u64,
     /// Import at most this many of the newest events of each stack with its nested stacks; 0: all
     #[arg(long, value_name = "NUMBER", default_value_t = 1000)]
     events: usize,
@@ -335,7 +335,7 @@ impl SwitchArgs {
         let heat = open(&self.heat_config).await?;
         let fence = failing(HeatFence::open(&heat.options).await)?;
         let both = Both::open(heat, &self.config, self.events).await?;
-        let patience = std::time::Duration::from_secs(self.wait);
+        let patience = std::time::Duration::from_secs(self.wait_timeout);
         let switch = Switch { import: both.import(false), fence: &fence, encrypts: both.encrypts, patience };
         for project in &self.project {
             if self.back {
