@@ -13,7 +13,7 @@ use kiln_audit::Attachment;
 use kiln_identity::{Caller, Denied};
 use kiln_service::Service;
 use kiln_value::{steps, value};
-use kiln_web::{Audit, Listeners, Negotiated, Passed, Query, Reason, ServeError, Track, Waited};
+use kiln_web::{Audit, Heat, Listeners, Negotiated, Query, Reason, ServeError, Track, Waited};
 use percent_encoding::percent_decode_str;
 use tokio::sync::watch;
 use tracing::Instrument as _;
@@ -46,9 +46,6 @@ pub struct Api {
     stopping: Arc<watch::Sender<bool>>,
     beside: Router,
 }
-
-/// The route of the requests that Heat answers, for the log.
-const OF_HEAT: &str = "heat";
 
 /// What is known of a request while it is processed, for the log.
 #[derive(Default)]
@@ -126,9 +123,7 @@ impl Api {
             let stack = stack.map(|content| Attachment { name: "stack", content });
             audit.end(backends, &head, &response, stack.into_iter().collect());
         }
-        if response.extensions().get::<Passed>().is_none() {
-            cors.apply(&head, &mut response);
-        }
+        cors.apply(&head, &mut response);
         track.at("rest", known.route).end(backends, &head, &mut response);
         response
     }
@@ -158,7 +153,7 @@ impl Api {
                     match passing::pass_on(heat, options, (head, path), body, (client, &address, is_of_guests)).await {
                         Passing::OfKiln(body) => body,
                         Passing::Answered(response) => {
-                            known.route = Some(OF_HEAT);
+                            known.route = Some(Heat::ROUTE);
                             return response;
                         }
                     }

@@ -40,13 +40,12 @@ pub(crate) async fn pass_on(
         }
         let read = tokio::time::timeout(options.connections.body, body::bytes(head, request, options.max_body));
         let bytes = read.await.map_err(|_| ApiError::too_slow())??;
-        // It may have been switched meanwhile.
-        if !service.answers_for(project, is_of_guest).await? {
+        // While a body arrived, it may have been switched.
+        if !bytes.is_empty() && !service.answers_for(project, is_of_guest).await? {
             return Ok(Err(bytes.into()));
         }
         Span::current().record("project", project);
-        let scheme = address.split(':').next().unwrap_or_default();
-        Ok(Ok(service.pass_on(head, bytes.into(), client, scheme).await?))
+        Ok(Ok(service.pass_on(head, bytes.into(), client, address).await?))
     };
     match answered.await {
         Ok(Ok(response)) => Passing::Answered(response),

@@ -13,7 +13,7 @@ use kiln_audit::Attachment;
 use kiln_identity::{Caller, Denied, SignatureError, SignedRequest};
 use kiln_service::Service;
 use kiln_value::steps;
-use kiln_web::{Audit, BodyError, Listeners, Negotiated, Passed, Query, ServeError, Track};
+use kiln_web::{Audit, BodyError, Heat, Listeners, Negotiated, Query, ServeError, Track};
 use percent_encoding::percent_decode_str;
 use tracing::Instrument as _;
 
@@ -103,9 +103,7 @@ impl Cfn {
             let named = named.into_iter().filter_map(|(name, content)| Some(Attachment { name, content: content? }));
             audit.end(backends, &head, &response, named.collect());
         }
-        if response.extensions().get::<Passed>().is_none() {
-            cors.apply(&head, &mut response);
-        }
+        cors.apply(&head, &mut response);
         track.of(known.action).at("cfn", known.action).end(backends, &head, &mut response);
         response
     }
@@ -261,11 +259,9 @@ impl Cfn {
             return Ok(None);
         }
         // Heat writes its own audit events.
-        (known.audit, known.action) = (None, Some("heat"));
+        (known.audit, known.action) = (None, Some(Heat::ROUTE));
         tracing::Span::current().record("project", project);
-        let address = self.address(head);
-        let scheme = address.split(':').next().unwrap_or_default();
-        Ok(Some(service.pass_on(head, body.to_vec().into(), client, scheme).await?))
+        Ok(Some(service.pass_on(head, body.to_vec().into(), client, &self.address(head)).await?))
     }
 
     /// The caller, unless the stacks of his project belong to a Heat.
@@ -300,8 +296,7 @@ impl Cfn {
 
     async fn read(&self, head: &Head, body: Body) -> Result<Vec<u8>, Fault> {
         let options = &self.parts.options;
-        let length = head.headers.get("content-length").and_then(|length| length.to_str().ok()?.parse().ok());
-        let read = kiln_web::read_body(body, length.unwrap_or(0), options.max_body);
+        let read = kiln_web::read_body(head, body, options.max_body);
         match tokio::time::timeout(options.connections.body, read).await {
             Ok(Ok(body)) => Ok(body),
             Ok(Err(BodyError::TooLarge(size))) => {

@@ -18,7 +18,7 @@ use kiln_stack::Backends;
 use kiln_take_over::{BothViews, ClientView};
 use kiln_value::{Secret, Value};
 use tower::ServiceExt as _;
-use url::Url;
+use url::{Position, Url};
 
 use crate::runtime::{api_options, service_options};
 use crate::{clients, heat_behind};
@@ -33,7 +33,9 @@ pub(crate) fn both(config: &Config, identity: &Arc<dyn Identity>, policy: &Arc<P
     let Some(url) = heat_behind::url(config, &kiln::HEAT_API_URL)? else { return Ok(None) };
     let transport = clients::transport(config, &config.account("keystone_authtoken")?)?;
     let (api, service) = (api_options(config)?, service_options(config)?);
-    let (identity, policy, host) = (Arc::clone(identity), Arc::clone(policy), host(&url));
+    let (identity, policy) = (Arc::clone(identity), Arc::clone(policy));
+    // The links of both have the same host.
+    let host = url[Position::BeforeHost..Position::AfterPort].to_owned();
     let kiln = move |backends: &Backends| -> Arc<dyn ClientView> {
         let service = Service {
             options: service.clone(),
@@ -49,12 +51,6 @@ pub(crate) fn both(config: &Config, identity: &Arc<dyn Identity>, policy: &Arc<P
         Arc::new(OfKiln { router, host: host.clone() })
     };
     Ok(Some(BothViews { heat: Arc::new(OfHeat { url, transport }), kiln: Arc::new(kiln) }))
-}
-
-/// The host in the links of both.
-fn host(url: &Url) -> String {
-    let host = url.host_str().unwrap_or_default();
-    url.port().map_or_else(|| host.to_owned(), |port| format!("{host}:{port}"))
 }
 
 fn headers(token: &Secret<String>) -> Result<HeaderMap, String> {

@@ -10,7 +10,7 @@ use kiln_credentials::{Signalling, StoredClouds};
 use kiln_identity::{Identity, SignedRequest};
 use kiln_plan::ResourceTypes;
 use kiln_plan::hidden::Door;
-use kiln_resource::Resource;
+use kiln_resource::{Failure, Resource};
 use kiln_stack::Clouds;
 use kiln_stack::load::places;
 use kiln_store::{Error, SqlStore, StackId, TakeOverState, TakenTree};
@@ -81,23 +81,25 @@ impl CloudCheck {
         let clouds = |store| -> Arc<dyn Clouds> {
             Arc::new(StoredClouds::new(store, connector, identity).with_signalling(signalling))
         };
-        let of_heat = (tree.record.state == TakeOverState::Imported).then(|| tree.clone());
+        let is_of_heat = tree.record.state == TakeOverState::Imported;
+        let seen = (is_of_heat && self.views.is_some()).then(|| tree.clone());
         let Loaded { backends, view, hidden } = self.memory.load(tree, clouds).await?;
-        let token = match backends.cloud(view.root(), true).await {
-            Ok(cloud) => cloud.project_id().await,
-            Err(failure) => Err(failure),
+        let opened = async {
+            let cloud = backends.cloud(view.root(), true).await?;
+            let project = cloud.project_id().await?;
+            Ok((cloud, project))
         };
-        match token {
-            Ok(project) if project != view.stack.project => {
+        let opened: Result<_, Failure> = opened.await;
+        match opened {
+            Ok((_, project)) if project != view.stack.project => {
                 let what = format!("its credentials are for the project {project}");
                 found.findings.push(Finding::blocks("", what, "update the stack in Heat: it makes a new trust"));
             }
-            Ok(_) => {
+            Ok((cloud, _)) => {
                 let compared = drift(&view, &[]).await?;
                 found.read = compared.extent().resources_checked;
                 note(&compared, "", &mut found.findings);
-                if let (Some(views), Some(tree)) = (&self.views, &of_heat)
-                    && let Ok(cloud) = backends.cloud(view.root(), true).await
+                if let (Some(views), Some(tree)) = (&self.views, &seen)
                     && let Ok(access) = cloud.access(None).await
                 {
                     let project = &view.stack.project;

@@ -2,6 +2,8 @@
 
 use axum::body::Body;
 use futures::StreamExt;
+use http::header::CONTENT_LENGTH;
+use http::request::Parts;
 
 /// A body that is too large is still received and discarded, up to this multiple of the limit: many clients do not read
 /// the response before they have sent everything.
@@ -18,8 +20,15 @@ pub enum BodyError {
     Broken,
 }
 
-/// Reads a body; `length` is the length that the client announced. At most `limit` bytes are stored.
-pub async fn read_body(body: Body, length: usize, limit: usize) -> Result<Vec<u8>, BodyError> {
+/// The length of the body that the client announced; 0: none.
+pub fn announced_length(head: &Parts) -> usize {
+    let length = head.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
+    length.unwrap_or(0)
+}
+
+/// Reads the body of a request. At most `limit` bytes are stored.
+pub async fn read_body(head: &Parts, body: Body, limit: usize) -> Result<Vec<u8>, BodyError> {
+    let length = announced_length(head);
     let mut bytes = Vec::with_capacity(length.min(limit));
     let mut arrived = 0;
     let mut stream = body.into_data_stream();

@@ -8,10 +8,7 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
-use http::header::{
-    CONNECTION, CONTENT_LENGTH, HeaderName, HeaderValue, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRAILER,
-    TRANSFER_ENCODING, UPGRADE, VIA,
-};
+use http::header::{CONNECTION, CONTENT_LENGTH, HeaderValue, VIA};
 use http::request::Parts;
 use http::{HeaderMap, Method, StatusCode};
 use kiln_cloud::{HttpRequest, Transport, TransportError};
@@ -26,8 +23,17 @@ const HELD: Duration = Duration::from_secs(50);
 /// How long Heat may take: it waits itself for its engines, with the settings of kolla for ten minutes.
 const LONGEST: Duration = Duration::from_mins(11);
 /// The headers of a connection, which are not passed on (RFC 9110, 7.6.1).
-const OF_CONNECTION: [HeaderName; 7] =
-    [CONNECTION, PROXY_AUTHENTICATE, PROXY_AUTHORIZATION, TE, TRAILER, TRANSFER_ENCODING, UPGRADE];
+const OF_CONNECTION: [&str; 9] = [
+    "connection",
+    "expect",
+    "keep-alive",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "te",
+    "trailer",
+    "transfer-encoding",
+    "upgrade",
+];
 /// The name of Kiln in the header `Via`.
 const NAME: &str = "1.1 kiln";
 
@@ -82,6 +88,9 @@ impl NotPassed {
 }
 
 impl Heat {
+    /// The route of the requests that it gets, for metrics and traces.
+    pub const ROUTE: &'static str = "heat";
+
     /// The Heat at a URL, which gets at most so many requests at the same time.
     pub fn new(owners: Arc<dyn OwnerStore>, url: Url, transport: Arc<dyn Transport>, most: usize) -> Self {
         Self { owners, url, transport, slots: Semaphore::new(most) }
@@ -108,7 +117,7 @@ impl Heat {
         tokio::time::timeout(HELD, asked).await.unwrap_or(Err(NotPassed::Held))
     }
 
-    /// Heat's response to a request, as it is. `scheme`: of the URL that the client used.
+    /// Heat's response to a request, as it is. `address`: the one that the client used, as [`crate::address`] says.
     ///
     /// # Errors
     /// [`NotPassed::Full`], [`NotPassed::Loop`] and [`NotPassed::Heat`].
@@ -117,7 +126,7 @@ impl Heat {
         head: &Parts,
         body: Bytes,
         client: Option<IpAddr>,
-        scheme: &str,
+        address: &str,
     ) -> Result<Response, NotPassed> {
         let is_own = |value: &HeaderValue| value.to_str().is_ok_and(|value| value.contains(NAME));
         if head.headers.get_all(VIA).iter().any(is_own) {
@@ -131,7 +140,7 @@ impl Heat {
             headers.append("x-forwarded-for", client);
         }
         if !headers.contains_key("x-forwarded-proto")
-            && let Ok(scheme) = HeaderValue::from_str(scheme)
+            && let Ok(scheme) = HeaderValue::from_str(address.split(':').next().unwrap_or_default())
         {
             headers.insert("x-forwarded-proto", scheme);
         }
@@ -167,11 +176,8 @@ fn end_to_end(headers: &HeaderMap) -> HeaderMap {
     let named = headers.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
     let named: Vec<String> = named.flat_map(|names| names.split(',')).map(|name| name.trim().to_lowercase()).collect();
     let mut kept = headers.clone();
-    for name in OF_CONNECTION.iter().map(HeaderName::as_str).chain(["keep-alive", "expect"]) {
+    for name in OF_CONNECTION.into_iter().chain(named.iter().map(String::as_str)) {
         kept.remove(name);
-    }
-    for name in &named {
-        kept.remove(name.as_str());
     }
     kept
 }
@@ -183,11 +189,12 @@ mod tests {
 
     use async_trait::async_trait;
     use http::Request;
+    use http::header::HeaderName;
     use kiln_cloud::HttpResponse;
 
     use super::*;
 
-    /// A Heat that answers with the headers of its last request, and the owners of a project one after the other.
+    /// A Heat that keeps its requests, and the owners of a project one after the other.
     #[derive(Default)]
     struct Double {
         owners: Mutex<VecDeque<Owner>>,
@@ -256,7 +263,8 @@ mod tests {
         let asked = head("POST", "/v1/p/stacks/a%2Fb?tags=a%20b&x=1", &sent);
         let client = Some("192.0.2.7".parse().unwrap());
         let heat = heat(&double, "http://heat:9/prefix/");
-        let response = heat.pass_on(&asked, Bytes::from_static(b"{}\r\n"), client, "https").await.unwrap();
+        let response =
+            heat.pass_on(&asked, Bytes::from_static(b"{}\r\n"), client, "https://cloud.example:8004").await.unwrap();
         let seen = double.seen.lock().unwrap().remove(0);
         assert_eq!(seen.url.as_str(), "http://heat:9/prefix/v1/p/stacks/a%2Fb?tags=a%20b&x=1");
         assert_eq!((seen.method, seen.body.as_deref()), (Method::POST, Some(b"{}\r\n".as_slice())));
@@ -305,23 +313,29 @@ mod tests {
             (TransportError::Broken("reset".to_owned()), 502),
         ] {
             let heat = heat(&of(fault), "http://heat");
-            let error = heat.pass_on(&head("GET", "/v1/p/stacks", &[]), Bytes::new(), None, "http").await.unwrap_err();
+            let error = heat
+                .pass_on(&head("GET", "/v1/p/stacks", &[]), Bytes::new(), None, "http://cloud.example:8004")
+                .await
+                .unwrap_err();
             assert_eq!(error.status().as_u16(), status, "{error}");
         }
         let own = heat(&Arc::default(), "http://heat");
         let again = head("GET", "/v1/p/stacks", &[("via", "1.0 proxy, 1.1 kiln")]);
-        let error = own.pass_on(&again, Bytes::new(), None, "http").await.unwrap_err();
+        let error = own.pass_on(&again, Bytes::new(), None, "http://cloud.example:8004").await.unwrap_err();
         assert_eq!(error.status(), StatusCode::LOOP_DETECTED);
 
         // One that hangs gets no more requests than it may have; a client that leaves makes room.
         let hanging = Arc::new(Double { hangs: true, ..Double::default() });
         let heat = heat(&hanging, "http://heat");
         let asked = head("GET", "/v1/p/stacks", &[]);
-        let mut first = Box::pin(heat.pass_on(&asked, Bytes::new(), None, "http"));
+        let mut first = Box::pin(heat.pass_on(&asked, Bytes::new(), None, "http://cloud.example:8004"));
         assert!(futures::poll!(&mut first).is_pending());
-        let full = heat.pass_on(&asked, Bytes::new(), None, "http").await.unwrap_err();
+        let full = heat.pass_on(&asked, Bytes::new(), None, "http://cloud.example:8004").await.unwrap_err();
         assert!(matches!(full, NotPassed::Full));
         drop(first);
-        assert!(futures::poll!(Box::pin(heat.pass_on(&asked, Bytes::new(), None, "http"))).is_pending());
+        assert!(
+            futures::poll!(Box::pin(heat.pass_on(&asked, Bytes::new(), None, "http://cloud.example:8004")))
+                .is_pending()
+        );
     }
 }

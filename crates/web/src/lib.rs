@@ -22,7 +22,7 @@ mod version;
 pub use address::address;
 pub use admission::{Admission, TooMany};
 pub use audit::{Audit, stack_of};
-pub use body::{BodyError, read_body};
+pub use body::{BodyError, announced_length, read_body};
 pub use budget::Rate;
 pub use client::Proxies;
 pub use cors::Cors;

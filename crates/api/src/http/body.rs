@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use axum::body::Body;
-use http::header::CONTENT_LENGTH;
 use http::request::Parts;
 use kiln_topology::TypeFiles;
 use kiln_value::Value;
-use kiln_web::BodyError;
+use kiln_web::{BodyError, announced_length, read_body};
 
 use super::upload;
 use crate::error::ApiError;
@@ -32,7 +31,7 @@ pub(crate) async fn read(
         let kind = kind.split(';').next().unwrap_or_default().trim();
         kind.is_empty() || matches!(kind, "JSON" | "application/json" | "text/plain")
     });
-    if length(parts) == 0 || !is_json {
+    if announced_length(parts) == 0 || !is_json {
         return Ok(None);
     }
     let text = bytes(parts, body, limit).await?;
@@ -45,16 +44,10 @@ pub(crate) async fn read(
 
 /// A body as it is, with at most `limit` bytes.
 pub(crate) async fn bytes(parts: &Parts, body: Body, limit: usize) -> Result<Vec<u8>, ApiError> {
-    kiln_web::read_body(body, length(parts), limit).await.map_err(|error| match error {
+    read_body(parts, body, limit).await.map_err(|error| match error {
         BodyError::TooLarge(size) => too_big(size, limit),
         BodyError::Broken => ApiError::malformed(),
     })
-}
-
-/// The length that the client announced; 0: none.
-fn length(parts: &Parts) -> usize {
-    let length = parts.headers.get(CONTENT_LENGTH).and_then(|length| length.to_str().ok()?.parse().ok());
-    length.unwrap_or(0)
 }
 
 fn too_big(length: usize, limit: usize) -> ApiError {

@@ -102,8 +102,7 @@ pub(super) async fn read(
 }
 
 async fn read_whole(parts: &Parts, body: Body, limit: usize) -> Result<Vec<u8>, ApiError> {
-    let length = parts.headers.get("content-length").and_then(|value| value.to_str().ok()?.parse().ok()).unwrap_or(0);
-    kiln_web::read_body(body, length, limit).await.map_err(|error| match error {
+    kiln_web::read_body(parts, body, limit).await.map_err(|error| match error {
         BodyError::TooLarge(size) => {
             ApiError::limit(&format!("The upload ({size} bytes) exceeds maximum allowed size ({limit} bytes)."))
         }

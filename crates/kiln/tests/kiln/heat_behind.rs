@@ -13,6 +13,7 @@ use sea_orm::ConnectionTrait as _;
 use crate::cloud_user::token;
 use crate::run::Folder;
 use crate::running::Running;
+use crate::signed;
 use crate::take_over::{Heat, sqlite};
 use crate::wire::{send, status};
 
@@ -89,6 +90,17 @@ async fn requests_reach_heat_until_their_project_is_switched() {
         assert!(status(&answer) == 200 && answer.ends_with(&format!("{OF_HEAT}{expected}")), "{answer}");
         assert_eq!(api.got(), [expected]);
     }
+    // By an access key: Kiln checks the signature to know the project, and Heat can check it again.
+    let (access, secret) = signed::key(&cloud);
+    let form = "Action=ListStacks&Version=2010-05-15";
+    let by_key = || {
+        let (date, authorization) = signed::signed(&cfn, (&access, &secret), form);
+        let headers = [("content-type", signed::FORM), (signed::DATE_HEADER, &date), ("authorization", &authorization)];
+        send(&cfn, "POST", "/v1/", &headers, form)
+    };
+    let answer = by_key();
+    assert!(answer.ends_with(&format!("{OF_HEAT}POST /v1/ {} bytes for {cfn}", form.len())), "{answer}");
+    assert_eq!(api.got().len(), 1);
     assert_eq!(status(&send(&address, "GET", "/v1/another/stacks", &[("via", "1.1 kiln")], "")), 508);
     assert_eq!(status(&send(&address, "GET", "/", &[], "")), 300);
     assert_eq!(api.got(), [""; 0]);
@@ -135,6 +147,7 @@ async fn requests_reach_heat_until_their_project_is_switched() {
     assert!(status(&signal) == 400 && !signal.contains(OF_HEAT), "{signal}");
     let list = send(&cfn, "GET", action, &with_token[..1], "");
     assert!(status(&list) == 200 && list.contains("<StackName>web</StackName>"), "{list}");
+    assert!(by_key().contains("<StackName>web</StackName>"));
     assert_eq!(api.got(), [""; 0]);
     assert!(send(&address, "GET", "/v1/another/stacks", &[], "").contains(OF_HEAT));
     assert_eq!(service.stop().0, 0);

@@ -10,8 +10,8 @@ use crate::run::Folder;
 use crate::running::Running;
 use crate::wire::send;
 
-const FORM: &str = "application/x-www-form-urlencoded; charset=utf-8";
-const DATE_HEADER: &str = "x-amz-date";
+pub(crate) const FORM: &str = "application/x-www-form-urlencoded; charset=utf-8";
+pub(crate) const DATE_HEADER: &str = "x-amz-date";
 
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().fold(String::new(), |text, byte| text + &format!("{byte:02x}"))
@@ -22,7 +22,7 @@ fn mac(key: &[u8], text: &str) -> Vec<u8> {
 }
 
 /// The headers `X-Amz-Date` and `Authorization` of a POST with a form. Like some clients, it does not sign its type.
-fn signed(address: &str, (access, secret): (&str, &str), body: &str) -> (String, String) {
+pub(crate) fn signed(address: &str, (access, secret): (&str, &str), body: &str) -> (String, String) {
     let date = kiln_stack::SystemClock.now().strftime("%Y%m%dT%H%M%SZ").to_string();
     let scope = format!("{}/RegionOne/cloudformation/aws4_request", &date[..8]);
     let names = "host;x-amz-date";
@@ -37,7 +37,7 @@ fn signed(address: &str, (access, secret): (&str, &str), body: &str) -> (String,
 }
 
 /// An access key and its secret key, of the demo user.
-fn key(cloud: &Testcloud) -> (String, String) {
+pub(crate) fn key(cloud: &Testcloud) -> (String, String) {
     let (url, demo) = (cloud.auth_url(), cloud.users().demo);
     let (address, base) = url.trim_start_matches("http://").trim_end_matches("/v3").split_once('/').unwrap();
     let domain = json!({"name": "Default"});
