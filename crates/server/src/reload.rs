@@ -4,16 +4,12 @@ use kiln_config::Config;
 use kiln_config::ConfigArgs;
 use kiln_telemetry::logging;
 use kiln_value::Chain;
+use tokio::signal::unix::Signal;
 
 use crate::shutdown::{self, Stop};
 
 /// Reads the configuration again at each SIGHUP, until a stop is requested.
-pub async fn follow(args: ConfigArgs, mut config: Config, stop: Stop) {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut hangups = match signal(SignalKind::hangup()) {
-        Ok(hangups) => hangups,
-        Err(error) => return tracing::warn!(%error, "SIGHUP cannot be received"),
-    };
+pub async fn follow(mut hangups: Signal, args: ConfigArgs, mut config: Config, stop: Stop) {
     let stopped = shutdown::stopped(stop);
     tokio::pin!(stopped);
     loop {

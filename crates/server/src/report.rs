@@ -16,6 +16,7 @@ use kiln_service::Service;
 use kiln_store::{EngineId, SqlStore, Stack, StackId, Store as _};
 use kiln_telemetry::logging;
 use kiln_value::Chain;
+use tokio::signal::unix::Signal;
 
 use crate::{database, runtime, shown_options};
 
@@ -43,12 +44,7 @@ impl Settings {
 }
 
 /// Writes a report at each SIGUSR2 and each change of the file, for ever.
-pub async fn follow(settings: Settings, args: ConfigArgs, service: Service) {
-    use tokio::signal::unix::{SignalKind, signal};
-    let mut signals = match signal(SignalKind::user_defined2()) {
-        Ok(signals) => signals,
-        Err(error) => return tracing::warn!(%error, "SIGUSR2 cannot be received"),
-    };
+pub async fn follow(mut signals: Signal, settings: Settings, args: ConfigArgs, service: Service) {
     let state = |file: &PathBuf| std::fs::metadata(file).and_then(|about| about.modified()).ok();
     let mut seen = settings.file.as_ref().and_then(state);
     loop {

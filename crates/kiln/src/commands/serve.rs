@@ -12,6 +12,7 @@ use kiln_telemetry::traces::Traces;
 use kiln_telemetry::{logging, metrics};
 use kiln_web::ConnectionLimits;
 use tokio::net::TcpListener;
+use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use crate::commands::effect::Effect;
 use crate::failure::{Failure, Outcome};
@@ -115,6 +116,7 @@ impl ServeArgs {
         let name = if role == Role::Both { "kiln" } else { "kiln-api" };
         logging::of_service(log, &config, name).map_err(|error| Failure::of_config(&config, error))?;
         let traces = Traces::start(&config).map_err(|error| Failure::of_config(&config, error))?;
+        let signals = Signals::listen()?;
         let runtime = started(&config).await?;
         let reporter = report::reporter(self.config.clone(), runtime.service());
         let runtime = runtime.with_reports(reporter);
@@ -122,14 +124,38 @@ impl ServeArgs {
         listeners.metrics = metrics::listener(&config).await?;
         config.tell();
         let (_sender, stop) = shutdown::on_signal();
-        tokio::spawn(report::follow(report::Settings::of(&config)?, self.config.clone(), runtime.service()));
-        tokio::spawn(reload::follow(self.config, config, stop.clone()));
+        signals.follow(self.config, config, &runtime, &stop)?;
         tokio::spawn(systemd::follow(stop.clone()));
         let served = serve(&runtime, listeners, role, stop).await;
         if let Some(traces) = traces {
             traces.finish().await;
         }
         Ok(served?)
+    }
+}
+
+/// The signals that a service answers. From [`Signals::listen`] on none of them ends the process: one that arrives
+/// during the start is answered after it.
+struct Signals {
+    hangups: Signal,
+    reports: Signal,
+}
+
+impl Signals {
+    fn listen() -> Result<Self> {
+        let listen = |kind, name| signal(kind).with_context(|| format!("{name} cannot be received"));
+        Ok(Self {
+            hangups: listen(SignalKind::hangup(), "SIGHUP")?,
+            reports: listen(SignalKind::user_defined2(), "SIGUSR2")?,
+        })
+    }
+
+    /// Answers them from now on.
+    fn follow(self, args: ConfigArgs, config: Config, runtime: &Runtime, stop: &Stop) -> Result<()> {
+        let settings = report::Settings::of(&config)?;
+        tokio::spawn(report::follow(self.reports, settings, args.clone(), runtime.service()));
+        tokio::spawn(reload::follow(self.hangups, args, config, stop.clone()));
+        Ok(())
     }
 }
 
@@ -231,12 +257,12 @@ impl EngineArgs {
         let config = Config::load(&self.config)?;
         logging::of_service(log, &config, "kiln-engine").map_err(|error| Failure::of_config(&config, error))?;
         let traces = Traces::start(&config).map_err(|error| Failure::of_config(&config, error))?;
+        let signals = Signals::listen()?;
         let runtime = started(&config).await?;
         let metrics = metrics::listener(&config).await?;
         config.tell();
         let (_sender, stop) = shutdown::on_signal();
-        tokio::spawn(report::follow(report::Settings::of(&config)?, self.config.clone(), runtime.service()));
-        tokio::spawn(reload::follow(self.config, config, stop.clone()));
+        signals.follow(self.config, config, &runtime, &stop)?;
         tokio::spawn(systemd::follow(stop.clone()));
         let clock = async {
             runtime.follow_clock(stop.clone()).await;

@@ -398,12 +398,14 @@ async fn a_hangup_changes_the_level_of_the_log() {
     let cloud = Testcloud::builder().start().await.unwrap();
     let file = folder.configured(&cloud, "");
     let service = Running::start(folder.kiln(&["serve", "--config-file", &file]));
-    let url = service.url();
+    // During the start the signal waits; it does not end the process.
+    service.wait_for("database schema upgraded migration=1");
     folder.configured(&cloud, "debug = true\nmax_stacks_per_tenant = 5\n");
     service.signal("HUP");
     service.wait_for("the configuration was read again applied=\"[DEFAULT] debug\"");
     service.wait_for("restart the service to apply the changes of [DEFAULT] max_stacks_per_tenant");
     // A client that does not speak HTTP is told of at that level.
+    let url = service.url();
     std::net::TcpStream::connect(url.trim_start_matches("http://")).unwrap().write_all(b"what\r\n\r\n").unwrap();
     service.wait_for("DEBUG");
     std::fs::write(&file, "[DEFAULT]\ndebug = loud\n").unwrap();
