@@ -1,166 +1,75 @@
 #!/usr/bin/env python3
-"""Makes a database with the code of Heat itself, and writes its rows as JSON.
+"""Makes databases with the code of Heat itself, and writes their rows as JSON.
 
-    crates/store/tests/databases.sh tests/heat_database/make.py DIRECTORY
+    crates/store/tests/databases.sh tests/heat_database/make.py DIRECTORY [RELEASE...]
 
-Runs the engine of the newest Heat from PyPI in this process, on MariaDB, without a cloud: the resource types need none. It makes
-stacks with convergence, encrypted and not. Writes `DIRECTORY/27-WAY.json`:
+Installs each release of Heat from PyPI with the packages of its time, lets it make the stacks of stacks.py on MariaDB, and writes
+`DIRECTORY/releases/RELEASE-WAY.json.gz`, and for the newest release also `DIRECTORY/27-WAY.json` with fewer stacks:
 `{table: {columns: {name: type}, rows: [[value, ...], ...]}}`, the form that crates/kiln/tests/kiln/take_over.rs reads.
+An old release needs an old Python; without it, it is left out by name.
 """
+import concurrent.futures
+import contextlib
+import gzip
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
-import threading
-import time
-import traceback
 import urllib.parse
-from unittest import mock
 
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path.append(str(HERE.parent))
-from harness.pypi import virtual_environment  # noqa: E402
+from harness.pypi import CLIENTS, virtual_environment  # noqa: E402
 
-virtual_environment('heat-database', 'openstack-heat==27.0.1', 'SQLAlchemy<2.1', 'setuptools<81', 'PyMySQL')
+virtual_environment('heat-database', 'uv', 'PyMySQL')
 
 import pymysql  # noqa: E402
 
-WAYS = ('convergence', 'convergence-encrypted')
-NESTED = '''
-heat_template_version: 2018-08-31
-parameters: {p: {type: string}}
-resources:
-  inner: {type: OS::Heat::TestResource, properties: {value: {get_param: p}}}
-outputs: {out: {value: {get_attr: [inner, output]}}}
-'''
-WEB = '''
-heat_template_version: 2018-08-31
-parameters:
-  secret: {type: string, hidden: true, default: hush}
-  count: {type: number, default: 2}
-resources:
-  random: {type: OS::Heat::RandomString, properties: {length: 12}}
-  hidden: {type: OS::Heat::Value, properties: {value: {get_param: secret}}}
-  test:
-    type: OS::Heat::TestResource
-    depends_on: hidden
-    deletion_policy: Retain
-    properties: {value: {get_attr: [random, value]}}
-    metadata: {made: {get_attr: [random, value]}}
-  group:
-    type: OS::Heat::ResourceGroup
-    properties:
-      count: {get_param: count}
-      resource_def: {type: OS::Heat::RandomString, properties: {length: 8}}
-  nested:
-    type: http://server/nested.yaml
-    properties: {p: {get_attr: [random, value]}}
-outputs:
-  members: {value: {get_attr: [group, value]}}
-  inner: {value: {get_attr: [nested, out]}}
-'''
-FAILED = '''
-heat_template_version: 2018-08-31
-resources:
-  good: {type: OS::Heat::RandomString}
-  bad: {type: OS::Heat::TestResource, depends_on: good, properties: {fail: true}}
-'''
+# The packages of a release are the newest of this day; PyPI does not change them afterwards.
+RELEASES = {
+    # version: (day, Python, more packages)
+    '11.0.3': ('2020-07-01', '3.6', ()),
+    '12.0.0': ('2019-05-15', '3.6', ()),
+    '13.0.0': ('2019-10-25', '3.6', ()),
+    '14.0.0': ('2020-06-01', '3.6', ()),
+    '15.0.0': ('2020-11-01', '3.8', ()),
+    '16.0.0': ('2021-05-01', '3.8', ('SQLAlchemy<1.4',)),
+    '17.0.0': ('2021-11-01', '3.8', ('SQLAlchemy<1.4',)),
+    '18.0.0': ('2022-04-15', '3.8', ()),
+    '19.0.0': ('2022-10-20', '3.8', ()),
+    '20.0.0': ('2023-04-10', '3.10', ('SQLAlchemy<2',)),
+    '21.0.0': ('2023-10-20', '3.10', ('SQLAlchemy<2',)),
+    '22.0.0': ('2024-04-20', '3.10', ()),
+    '23.0.0': ('2024-10-20', '3.11', ()),
+    '24.0.0': ('2025-04-20', '3.11', ()),
+    '25.0.0': ('2025-10-20', '3.11', ()),
+    '26.0.0': ('2026-05-01', '3.11', ()),
+    '27.0.1': ('2026-11-01', '3.11', ()),
+}
+# All releases are filled the first way, some the second way too, and some in all ways.
+WAYS = ('convergence-encrypted', 'legacy-encrypted', 'convergence', 'legacy')
+NUMBER = {'13': 2, '16': 2, '19': 4, '23': 4, '27': 4}
+SMALL = ('convergence', 'convergence-encrypted')
 
 
-class Threads:
-    """The threads of an engine."""
-
-    def run(self, work, *arguments, **named):
-        def run():
-            try:
-                work(*arguments, **named)
-            except BaseException:
-                traceback.print_exc()
-        threading.Thread(target=run, daemon=True).start()
-        return mock.Mock()
-
-    def start(self, _, work, *arguments, **named):
-        return self.run(work, *arguments, **named)
-
-    def start_with_lock(self, _context, _stack, _engine, work, *arguments, **named):
-        return self.run(work, *arguments, **named)
-
-    def start_with_acquired_lock(self, _stack, _lock, work, *arguments, **named):
-        return self.run(work, *arguments, **named)
-
-    def __getattr__(self, _):
-        return mock.Mock()
-
-
-def make(database, way):
-    """Makes the stacks in a new database."""
-    from heat.common import config, context, messaging, template_format
-    from heat.db import migration
-    from heat.engine import resources, service, worker
-    from heat.engine.resources import stack_resource
-    from heat.rpc import worker_client
-    from oslo_config import cfg
-    config.set_config_defaults()
-    cfg.CONF([], project='heat', default_config_files=[])
-    cfg.CONF.set_override('connection', database.replace('mysql:', 'mysql+pymysql:'), 'database')
-    cfg.CONF.set_override('deferred_auth_method', 'password')
-    cfg.CONF.set_override('encrypt_parameters_and_properties', 'encrypted' in way)
-    cfg.CONF.set_override('convergence_engine', 'convergence' in way)
-    migration.db_sync()
-    resources.initialise()
-    messaging.setup('fake:/')
-    messaging.NOTIFIER = mock.Mock()
-
-    def user():
-        """Each call has a context of its own, and so a session of the database."""
-        return context.RequestContext(
-            project_id='a' * 32, user_id='b' * 32, username='demo', password='user-password-planted', project_name='demo',
-            auth_url='http://keystone/v3', roles=['member'], is_admin=False)
-
-    engine = service.EngineService('host', 'topic')
-    engine.engine_id, engine.thread_group_mgr = 'e', Threads()
-    workers = worker.WorkerService('host', 'topic', 'e', engine.thread_group_mgr)
-
-    class Here:
-        """The clients of the engine, which is in this process."""
-
-        def __getattr__(self, name):
-            return lambda _context, *words, **named: getattr(engine, name.lstrip('_'))(user(), *words, **named)
-
-    def check(_, _context, resource, traversal, data, is_update, adopted, converge=False, **more):
-        data = json.loads(json.dumps(data))
-        engine.thread_group_mgr.run(
-            workers.check_resource, user(), resource, traversal, data, is_update, adopted, converge, **more)
-
-    worker_client.WorkerClient.check_resource = check
-    stack_resource.StackResource.rpc_client = lambda _: Here()
-
-    def settled(name):
-        for _ in range(600):
-            time.sleep(0.1)
-            stack = engine.show_stack(user(), engine.identify_stack(user(), name), resolve_outputs=False)[0]
-            if stack['stack_action'] and stack['stack_status'] != 'IN_PROGRESS':
-                return stack['stack_status']
-        raise TimeoutError(name)
-
-    def ask(call, name, template, expected, **parameters):
-        who = name if call == engine.create_stack else engine.identify_stack(user(), name)
-        files = {'http://server/nested.yaml': NESTED}
-        call(user(), who, template_format.parse(template), {'parameters': parameters}, files,
-             {'timeout_mins': 60, 'tags': ['blue', 'green'], 'disable_rollback': True})
-        time.sleep(0.5)
-        found = settled(name)
-        assert found == expected, (name, found)
-
-    ask(engine.create_stack, 'web', WEB, 'COMPLETE', secret='parameter-planted')
-    ask(engine.create_stack, 'failed', FAILED, 'FAILED')
-    ask(engine.update_stack, 'web', WEB, 'COMPLETE', secret='parameter-planted', count=3)
-    ask(engine.create_stack, 'gone', FAILED.replace('fail: true', 'fail: false'), 'COMPLETE')
-    # This fails, because there is no Keystone.
-    engine.delete_stack(user(), engine.identify_stack(user(), 'gone'))
-    engine.create_software_config(user(), 'Heat::Ungrouped', 'script', 'echo config-planted', [], [], {})
-    time.sleep(3)
+def installed(version):
+    """The Python of the virtual environment of a release, or None without the Python that it needs."""
+    day, python, more = RELEASES[version]
+    folder = CLIENTS / f'heat-{version}'
+    uv = str(pathlib.Path(sys.prefix) / 'bin/uv')
+    pyenv = pathlib.Path(os.environ.get('PYENV_ROOT', pathlib.Path.home() / '.pyenv'))
+    found = [*sorted(pyenv.glob(f'versions/{python}.*/bin/python')), *filter(None, [shutil.which(f'python{python}')])]
+    if not found:
+        return None
+    if not (folder / 'ready').exists():
+        subprocess.run([uv, 'venv', '-q', '--clear', '--python', str(found[0]), str(folder)], check=True)
+        wanted = [f'openstack-heat=={version}', 'PyMySQL', 'setuptools<81', *more]
+        command = [uv, 'pip', 'install', '-q', '--python', str(folder / 'bin/python'), '--exclude-newer', day, *wanted]
+        subprocess.run(command, check=True)
+        (folder / 'ready').touch()
+    return str(folder / 'bin/python')
 
 
 def rows(cursor):
@@ -172,34 +81,71 @@ def rows(cursor):
                        f"table_name = '{name}' ORDER BY ordinal_position")
         columns = dict(cursor.fetchall())
         cursor.execute(f'SELECT * FROM `{name}` ORDER BY 1')
-        # Pickled properties of old releases are bytes; this one writes none.
-        found = [[value if isinstance(value, (int, str, type(None))) else str(value) for value in row]
-                 for row in cursor.fetchall()]
+        found = cursor.fetchall()
+        assert not any(isinstance(value, bytes) for row in found for value in row), f'{name} has bytes'
+        found = [[value if isinstance(value, (int, str, type(None))) else str(value) for value in row] for row in found]
         tables[name] = {'columns': columns, 'rows': found}
     return tables
 
 
-def main():
-    if sys.argv[1] in WAYS:
-        make(sys.argv[2], sys.argv[1])
-        return
-    url = next(url for url in os.environ['KILN_TEST_DATABASES'].split() if url.startswith('mysql:'))
-    where = urllib.parse.urlsplit(url)
-    server = pymysql.connect(host=where.hostname, port=where.port, user=where.username, password=where.password or '')
-    for way in WAYS:
-        name = f'heat_{way.replace("-", "_")}'
-        with server.cursor() as cursor:
+def run_stacks(python, *words):
+    """Runs stacks.py with a release."""
+    done = subprocess.run([python, str(HERE / 'stacks.py'), *words], capture_output=True, text=True, timeout=300)
+    if done.returncode:
+        raise RuntimeError(f'{python} stacks.py {" ".join(words)}:\n{done.stderr[-9000:]}')
+
+
+def made(server, version, way):
+    """The text of a database that a release has filled; None without the Python that it needs."""
+    python = installed(version)
+    if python is None:
+        return None
+    with server.database(f'{version}_{way}') as (cursor, database):
+        run_stacks(python, database, way, 'a' * 32, 'make')
+        return json.dumps(rows(cursor), separators=(',', ':')).replace('],[', '],\n[') + '\n'
+
+
+class Server:
+    """MariaDB."""
+
+    def __init__(self):
+        url = next(url for url in os.environ['KILN_TEST_DATABASES'].split() if url.startswith('mysql:'))
+        self.where = urllib.parse.urlsplit(url)
+
+    @contextlib.contextmanager
+    def database(self, name):
+        """A new database: a cursor, and its URL for SQLAlchemy."""
+        name, where = f'heat_{name}'.replace('-', '_').replace('.', '_'), self.where
+        with pymysql.connect(host=where.hostname, port=where.port, user=where.username, password=where.password or '',
+                             autocommit=True) as connection, connection.cursor() as cursor:
             cursor.execute(f'CREATE DATABASE {name} CHARACTER SET utf8mb3')
-        database = where._replace(path=f'/{name}', query='charset=utf8').geturl()
-        done = subprocess.run([sys.executable, __file__, way, database], capture_output=True, text=True)
-        if done.returncode:
-            sys.exit(done.stderr[-3000:])
-        with server.cursor() as cursor:
-            server.select_db(name)
-            server.commit()
-            text = json.dumps(rows(cursor), separators=(',', ':')).replace('],[', '],\n[')
-        (pathlib.Path(sys.argv[1]) / f'27-{way}.json').write_text(text + '\n')
-        print(f'27-{way}.json: {len(text)} bytes')
+            cursor.execute(f'USE {name}')
+            try:
+                yield cursor, where._replace(scheme='mysql+pymysql', path=f'/{name}', query='charset=utf8').geturl()
+            finally:
+                cursor.execute(f'DROP DATABASE {name}')
+
+
+def main():
+    folder, server = pathlib.Path(sys.argv[1]), Server()
+    (folder / 'releases').mkdir(exist_ok=True)
+    wanted = [version for version in RELEASES if version.split('.')[0] in (sys.argv[2:] or version.split('.')[0])]
+    work = []
+    for version in wanted:
+        release = version.split('.')[0]
+        ways = WAYS[:NUMBER.get(release, 1)]
+        work += [(version, way, folder / f'releases/{release}-{way}.json.gz') for way in ways]
+        work += [(version, f'small-{way}', folder / f'27-{way}.json') for way in SMALL if release == '27']
+    for version in wanted:
+        if installed(version) is None:
+            print(f'left out: Heat {version} needs Python {RELEASES[version][1]}')
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        texts = pool.map(lambda item: made(server, *item[:2]), work)
+        for (version, _, file), text in zip(work, texts):
+            if text is not None:
+                content = text.encode()
+                file.write_bytes(gzip.compress(content, 9, mtime=0) if file.suffix == '.gz' else content)
+                print(f'{file.name}: {file.stat().st_size} bytes', flush=True)
 
 
 if __name__ == '__main__':

@@ -41,11 +41,16 @@ pub enum Returned {
     Refused(Vec<(TakeOver, Vec<Finding>)>),
 }
 
-/// What became of a switch.
+/// What became of a switch or a rehearsal.
 #[derive(Debug)]
 pub enum Switched {
-    /// So many stacks, without nested ones, belong to Kiln now.
-    Done(u64),
+    /// The stacks belong to Kiln now; after a rehearsal, they could.
+    Done {
+        /// Their number, without nested ones.
+        stacks: u64,
+        /// How long the requests for the project waited; after a rehearsal, how long they would wait while Heat changes nothing.
+        waited: Duration,
+    },
     /// Nothing was switched, because these could not be imported.
     Refused(Vec<Imported>),
 }
@@ -59,26 +64,54 @@ impl Switch<'_> {
     pub async fn project(&self, project: &str) -> Result<Switched, Error> {
         let store = self.import.store;
         // Before anything waits, so that it waits for a short time only.
-        let until = Instant::now() + self.patience;
-        loop {
-            let (_, refused) = self.import(project).await?;
-            if refused.is_empty() {
-                break;
-            }
-            if Instant::now() >= until {
-                return Ok(Switched::Refused(refused));
-            }
-            tokio::time::sleep(ENDED).await;
+        let refused = self.import_all(project).await?;
+        if !refused.is_empty() {
+            return Ok(Switched::Refused(refused));
         }
         store.set_owner(project, Owner::Moving).await?;
         let switched = self.held(project).await;
         // A commit without an answer may have switched the project, and stacks on their way back are newer in Kiln: only a
         // project that is Heat's alone goes back to it.
-        if !matches!(switched, Ok(Switched::Done(_))) && self.is_heats(project).await? {
+        if !matches!(switched, Ok(Switched::Done { .. })) && self.is_heats(project).await? {
             self.fence.lower(project).await?;
             store.set_owner(project, Owner::Heat).await?;
         }
         switched
+    }
+
+    /// Imports what has changed, and does the rest of a switch without its effects: no request waits, Heat's tables are not
+    /// touched, and the stacks still belong to Heat.
+    ///
+    /// # Errors
+    /// Those of [`Switch::project`].
+    pub async fn rehearse(&self, project: &str) -> Result<Switched, Error> {
+        let refused = self.import_all(project).await?;
+        if !refused.is_empty() {
+            return Ok(Switched::Refused(refused));
+        }
+        // A switch reads everything once more when Heat has ended its requests, and again behind the fence.
+        let begun = Instant::now();
+        let (_, refused) = self.import(project).await?;
+        let import = begun.elapsed();
+        if !refused.is_empty() {
+            return Ok(Switched::Refused(refused));
+        }
+        let ended = if self.serves().await? { ENDED + import } else { Duration::ZERO };
+        let begun = Instant::now();
+        let stacks = self.import.store.rehearse_switch(project).await?;
+        Ok(Switched::Done { stacks, waited: ended + import + begun.elapsed() })
+    }
+
+    /// Imports a project until nothing is in progress, at most for the patience: the stacks that could not be imported.
+    async fn import_all(&self, project: &str) -> Result<Vec<Imported>, Error> {
+        let until = Instant::now() + self.patience;
+        loop {
+            let (_, refused) = self.import(project).await?;
+            if refused.is_empty() || Instant::now() >= until {
+                return Ok(refused);
+            }
+            tokio::time::sleep(ENDED).await;
+        }
     }
 
     /// Whether Kiln has no stack of a project that may be newer than Heat's.
@@ -89,6 +122,7 @@ impl Switch<'_> {
 
     /// Switches a project whose requests wait.
     async fn held(&self, project: &str) -> Result<Switched, Error> {
+        let begun = Instant::now();
         if self.serves().await? {
             // What Kiln has passed on before. The fence comes after it, so that it stops no operation of Heat.
             let mut refused = Vec::new();
@@ -109,7 +143,8 @@ impl Switch<'_> {
         if !refused.is_empty() {
             return Ok(Switched::Refused(refused));
         }
-        self.import.store.switch_project(project).await.map(Switched::Done)
+        let stacks = self.import.store.switch_project(project).await?;
+        Ok(Switched::Done { stacks, waited: begun.elapsed() })
     }
 
     /// Imports a project: whether something has changed, and the stacks that could not be imported.

@@ -100,6 +100,12 @@ const LISTED: &[(&str, &str, Treatment)] = &[
         "kiln manage take-over switch --heat-config heat.conf --config-file kiln.conf --project 345de0deed754a2ab8091344a1397b46\n",
         By(TAKE_OVER),
     ),
+    (
+        "docs/moving-from-heat.md",
+        "kiln manage take-over switch --heat-config heat.conf --config-file kiln.conf --project 345de0deed754a2ab8091344a1397b46 --rehearse",
+        By(TAKE_OVER),
+    ),
+    ("docs/moving-from-heat.md", "Project 345de0", Not("the stacks of a cloud of its own")),
     ("docs/moving-from-heat.md", "systemctl stop heat-api", Not("it stops the services of a host with a Heat")),
     (
         "docs/moving-from-heat.md",

@@ -23,6 +23,7 @@ mod guards;
 mod heat_behind;
 mod heat_database;
 mod heat_manage;
+mod heat_releases;
 mod help;
 mod hidden;
 

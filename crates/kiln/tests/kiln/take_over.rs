@@ -5,7 +5,7 @@
 //! ```
 
 use std::fmt::Write as _;
-use std::io::{BufRead as _, BufReader};
+use std::io::{BufRead as _, BufReader, Read as _};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 
@@ -22,7 +22,7 @@ use crate::run::{Folder, Ran};
 use crate::running::Running;
 
 /// The project in these databases.
-const PROJECT: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+pub(crate) const PROJECT: &str = "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
 /// The databases, and one of them changed to what legacy stacks look like.
 const WAYS: [&str; 3] = ["convergence", "convergence-encrypted", LEGACY];
 const LEGACY: &str = "legacy";
@@ -35,18 +35,20 @@ pub(crate) struct Heat {
     pub(crate) db: DatabaseConnection,
     /// The configuration files of Kiln and of Heat.
     pub(crate) kiln_conf: String,
-    source: String,
+    pub(crate) source: String,
 }
 
 impl Heat {
     /// Fills an empty database with the rows that Heat has made. Kiln gets the same database, so that it encrypts everything.
     pub(crate) async fn load(name: &str, way: &str, cloud: &Testcloud, url: impl FnOnce(&Path) -> String) -> Self {
-        let folder = Folder::new(&format!("take-over-{name}-{way}"));
+        let folder = Folder::new(&format!("take-over-{name}-{}", way.replace('/', "-")));
         let url = url(folder.path());
         let db = made_by_heat(&url, if way == LEGACY { "convergence" } else { way }).await;
         if way == LEGACY {
             let no = if db.get_database_backend() == DbBackend::Postgres { "FALSE" } else { "0" };
-            db.execute_unprepared(&format!("UPDATE stack SET convergence = {no}")).await.unwrap();
+            db.execute_unprepared(&format!("UPDATE stack SET convergence = {no}, current_traversal = NULL"))
+                .await
+                .unwrap();
             let rows = "UPDATE resource SET current_template_id = NULL, requires = '[]', needed_by = '[]'";
             db.execute_unprepared(rows).await.unwrap();
             // A legacy delete leaves the template as it is.
@@ -108,7 +110,7 @@ impl Heat {
     }
 
     /// The comparison of the stacks by their names.
-    fn compared(&self, more: &[&str]) -> String {
+    pub(crate) fn compared(&self, more: &[&str]) -> String {
         let columns = ["-f", "value", "-c", "Stack Name", "-c", "State", "-c", "Differences", "-c", "Can Go Back"];
         self.take_over("compare", &[&columns, more].concat()).ok()
     }
@@ -145,16 +147,24 @@ impl Heat {
 /// Fills an empty database with the rows that Heat has made.
 async fn made_by_heat(url: &str, way: &str) -> DatabaseConnection {
     let db = Box::pin(Database::connect(url)).await.unwrap();
-    for (table, content) in &made_by_heat_27(way) {
+    for (table, content) in &tables_of_heat(way) {
         fill(&db, table, content).await;
     }
     db
 }
 
-/// The tables that Heat has made, with their rows.
-fn made_by_heat_27(way: &str) -> Map<String, Value> {
-    let rows = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join(format!("../../tests/heat_database/27-{way}.json"));
-    serde_json::from_str(&std::fs::read_to_string(rows).unwrap()).unwrap()
+/// The tables that Heat has made, with their rows: `releases/RELEASE-WAY` with all stacks, or the way of a small database of
+/// the newest release.
+pub(crate) fn tables_of_heat(way: &str) -> Map<String, Value> {
+    let made = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../tests/heat_database");
+    let mut text = String::new();
+    if way.starts_with("releases/") {
+        let file = std::fs::File::open(made.join(format!("{way}.json.gz"))).unwrap();
+        flate2::read::GzDecoder::new(file).read_to_string(&mut text).unwrap();
+    } else {
+        text = std::fs::read_to_string(made.join(format!("27-{way}.json"))).unwrap();
+    }
+    serde_json::from_str(&text).unwrap()
 }
 
 /// Writes the configuration `heat.conf` of a Heat with stacks into a folder.
@@ -291,8 +301,12 @@ async fn come_and_go(heat: &Heat) {
 
     // Switch and back.
     let only = ["--project", PROJECT];
-    let done = heat.take_over("switch", &only);
-    assert_eq!(done.ok(), format!("Project {PROJECT}: 3 stacks belong to Kiln.\n"));
+    let rehearsed = heat.take_over("switch", &["--project", PROJECT, "--rehearse"]).ok();
+    assert!(rehearsed.starts_with(&format!("Project {PROJECT}: 3 stacks can be switched, in about ")), "{rehearsed}");
+    assert_eq!(heat.values("SELECT DISTINCT project FROM kiln_stack").await, [format!("heat:{PROJECT}")]);
+    heat.db.execute_unprepared("UPDATE resource SET status_reason = 'not fenced'").await.unwrap();
+    let done = heat.take_over("switch", &only).ok();
+    assert!(done.starts_with(&format!("Project {PROJECT}: 3 stacks belong to Kiln, after ")), "{done}");
     for refused in [
         "UPDATE stack SET status_reason = 'again' WHERE name = 'web'",
         "UPDATE resource SET status_reason = 'again'",
@@ -324,6 +338,31 @@ async fn come_and_go(heat: &Heat) {
         let left = heat.values(&format!("SELECT 'a row' FROM kiln_{table}")).await;
         assert_eq!(left, [""; 0], "kiln_{table}");
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_rehearsal_names_what_would_stop_the_switch() {
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let heat = Heat::load("rehearsal", "convergence", &cloud, sqlite).await;
+    let rehearse = ["--project", PROJECT, "--rehearse"];
+    let state = async |status: &str| {
+        let update = format!("UPDATE stack SET status = '{status}' WHERE name = 'web'");
+        heat.db.execute_unprepared(&update).await.unwrap();
+    };
+    state("IN_PROGRESS").await;
+    let stopped = heat.take_over("switch", &rehearse);
+    assert!(stopped.code == 1 && stopped.out.contains("its state is UPDATE_IN_PROGRESS"), "{stopped:?}");
+    state("COMPLETE").await;
+    heat.take_over("switch", &rehearse).ok();
+
+    // A stack of Kiln has the name of one of Heat.
+    for update in
+        ["project = 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa' WHERE name = 'gone'", "live_name = 'gone' WHERE name = 'web'"]
+    {
+        heat.db.execute_unprepared(&format!("UPDATE kiln_stack SET {update}")).await.unwrap();
+    }
+    let stopped = heat.take_over("switch", &rehearse);
+    assert!(stopped.code == 1 && stopped.err.contains("has the name of a stack of Heat"), "{stopped:?}");
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -440,7 +479,7 @@ async fn a_wrong_key_is_named_and_nothing_is_imported() {
 async fn the_commands_of_the_manual_work() {
     let page = include_str!("../../../../docs/moving-from-heat.md");
     let commands: Vec<&str> = page.lines().filter_map(|line| line.strip_prefix("    kiln ")).collect();
-    assert_eq!(commands.len(), 10, "{commands:?}");
+    assert_eq!(commands.len(), 11, "{commands:?}");
     let cloud = Testcloud::builder().start().await.unwrap();
     let heat = Heat::load("manual", "convergence", &cloud, sqlite).await;
     for command in commands {
@@ -520,7 +559,7 @@ async fn finish(heat: &Heat, database: &str) {
     assert_eq!(heat.values("SELECT name FROM stack WHERE owner_id IS NULL AND deleted_at IS NULL").await.len(), 3);
     let done = heat.take_over("finish", &drop).ok();
     assert_eq!(done, "The tables of Heat are dropped. 3 stacks that it had made belong to Kiln.\n");
-    let made = made_by_heat_27("convergence");
+    let made = tables_of_heat("convergence");
     assert_eq!(made.len(), 17);
     for table in made.keys().map(String::as_str).chain(["kiln_heat_fence"]) {
         assert!(heat.db.execute_unprepared(&format!("SELECT 1 FROM {table}")).await.is_err(), "{table}");
@@ -645,6 +684,10 @@ async fn change_and_go_back(heat: &Heat, cloud: &Testcloud) {
     let names = "SELECT resource.name FROM resource INNER JOIN stack ON stack.id = resource.stack_id WHERE stack.name = 'web' \
                  ORDER BY resource.name";
     assert_eq!(heat.values(names).await, ["group", "more", "random"]);
+    // The convergence engine never updates a stack without a traversal.
+    let lost = "SELECT name FROM stack WHERE deleted_at IS NULL AND current_traversal IS NULL AND convergence = ";
+    let yes = if heat.db.get_database_backend() == DbBackend::Postgres { "TRUE" } else { "1" };
+    assert_eq!(heat.values(&format!("{lost}{yes}")).await, [""; 0]);
     let depths = "SELECT CAST(nested_depth AS CHAR(1)) FROM stack WHERE name LIKE 'new-%'";
     assert_eq!(heat.values(depths).await, ["1"]);
     let tags = "SELECT tag FROM stack_tag INNER JOIN stack ON stack.id = stack_tag.stack_id WHERE name = 'new' ORDER BY stack_tag.id";

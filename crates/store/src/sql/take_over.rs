@@ -139,18 +139,37 @@ impl SqlStore {
     pub async fn switch_project(&self, project: &str) -> Result<u64, Error> {
         self.retry(|| async {
             let tx = self.begin().await?;
-            let switched = self.rename_project(&tx, &waiting(project), project).await?;
-            for table in [schema::SOFTWARE_CONFIG, schema::SOFTWARE_DEPLOYMENT] {
-                tx.execute(&rename(table, &waiting(project), project)).await?;
-            }
-            for state in [TakeOverState::Imported, TakeOverState::Returning] {
-                set_state(&tx, project, [state, TakeOverState::Switched]).await?;
-            }
-            set_owner(&tx, project, Owner::Kiln).await?;
+            let switched = self.switch_in(&tx, project).await?;
             tx.commit().await?;
             Ok(switched)
         })
         .await
+    }
+
+    /// Does the same as [`SqlStore::switch_project`], and takes it back: the project stays with Heat.
+    ///
+    /// # Errors
+    /// Those of [`SqlStore::switch_project`].
+    pub async fn rehearse_switch(&self, project: &str) -> Result<u64, Error> {
+        self.retry(|| async {
+            let tx = self.begin().await?;
+            let switched = self.switch_in(&tx, project).await?;
+            tx.rollback().await?;
+            Ok(switched)
+        })
+        .await
+    }
+
+    async fn switch_in(&self, tx: &Transaction, project: &str) -> Result<u64, Fault> {
+        let switched = self.rename_project(tx, &waiting(project), project).await?;
+        for table in [schema::SOFTWARE_CONFIG, schema::SOFTWARE_DEPLOYMENT] {
+            tx.execute(&rename(table, &waiting(project), project)).await?;
+        }
+        for state in [TakeOverState::Imported, TakeOverState::Returning] {
+            set_state(tx, project, [state, TakeOverState::Switched]).await?;
+        }
+        set_owner(tx, project, Owner::Kiln).await?;
+        Ok(switched)
     }
 
     /// Begins to give all stacks of a project to Heat, also those that Kiln has made: from now on nobody works on them. Returns

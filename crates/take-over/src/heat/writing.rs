@@ -122,6 +122,12 @@ fn by<'r, T, K: Hash + Eq>(rows: &'r [T], key: impl Fn(&'r T) -> K) -> HashMap<K
     rows.iter().map(|row| (key(row), row)).collect()
 }
 
+/// A traversal for a stack that has none. The convergence engine updates a stack only if it still has the traversal that was
+/// read, and without one it never does.
+fn traversal(stack: &HeatStack) -> (&'static str, HeatValue) {
+    ("current_traversal", Uuid::new_v5(&Uuid::NAMESPACE_OID, stack.id.as_bytes()).to_string().into())
+}
+
 /// A write of a tree.
 struct Work<'w> {
     writer: &'w HeatWriter,
@@ -198,16 +204,16 @@ impl Work<'_> {
             let mut columns = self.stack_columns(stack);
             match known.get(stack.id.as_str()) {
                 Some(known) if *known == stack => {}
-                Some(_) => {
+                Some(known) => {
+                    if stack.convergence && !known.convergence {
+                        columns.push(traversal(stack));
+                    }
                     self.writer.update("stack", stack.id.as_str().into(), columns).await?;
                 }
                 None => {
                     columns.push(("id", stack.id.as_str().into()));
                     columns.push(("nested_depth", depth.into()));
-                    columns.push((
-                        "current_traversal",
-                        Uuid::new_v5(&Uuid::NAMESPACE_OID, stack.id.as_bytes()).to_string().into(),
-                    ));
+                    columns.push(traversal(stack));
                     columns.push(("backup", false.into()));
                     self.writer.insert("stack", columns).await?;
                 }

@@ -304,7 +304,11 @@ written into Heat's tables, each stack with its nested stacks in one transaction
 would be, and what Heat cannot store. Refused while a stack is in progress. After an interruption, run the command \
 again, or without --back to keep the stacks in Kiln.
 
+With --rehearse, it imports what has changed and does the rest without its effects: no request waits, Heat's tables are \
+not touched, and the stacks still belong to Heat. It says what would stop the switch, and how long it would take.
+
 Examples:
+  kiln manage take-over switch --heat-config heat.conf --config-file kiln.conf --project 1f2e --rehearse
   kiln manage take-over switch --heat-config heat.conf --config-file kiln.conf --project 1f2e
   kiln manage take-over switch --heat-config heat.conf --config-file kiln.conf --project 1f2e --back")]
 pub(crate) struct SwitchArgs {
@@ -319,6 +323,9 @@ pub(crate) struct SwitchArgs {
     /// Give the stacks back to Heat
     #[arg(long)]
     back: bool,
+    /// Say what would stop the switch and how long it would take, without switching
+    #[arg(long, conflicts_with = "back")]
+    rehearse: bool,
     /// Wait at most so many seconds for stacks that are in progress
     #[arg(long, value_name = "SECONDS", default_value_t = 0, conflicts_with = "back")]
     wait_timeout: u64,
@@ -331,7 +338,9 @@ pub(crate) struct SwitchArgs {
 
 impl SwitchArgs {
     async fn run(self, _: &Global) -> Done {
-        self.confirm.if_demanded("Give the stacks to another service [y/N]? ").await?;
+        if !self.rehearse {
+            self.confirm.if_demanded("Give the stacks to another service [y/N]? ").await?;
+        }
         let heat = open(&self.heat_config).await?;
         let fence = failing(HeatFence::open(&heat.options).await)?;
         let both = Both::open(heat, &self.config, self.events).await?;
@@ -342,8 +351,20 @@ impl SwitchArgs {
                 give_back(&switch, project).await?;
                 continue;
             }
-            match Box::pin(switch.project(project)).await {
-                Ok(Switched::Done(stacks)) => print(&format!("Project {project}: {stacks} stacks belong to Kiln.\n"))?,
+            let switched = if self.rehearse {
+                Box::pin(switch.rehearse(project)).await
+            } else {
+                Box::pin(switch.project(project)).await
+            };
+            match switched {
+                Ok(Switched::Done { stacks, waited }) => {
+                    let seconds = waited.as_secs_f64();
+                    print(&if self.rehearse {
+                        format!("Project {project}: {stacks} stacks can be switched, in about {seconds:.1} seconds.\n")
+                    } else {
+                        format!("Project {project}: {stacks} stacks belong to Kiln, after {seconds:.1} seconds.\n")
+                    })?;
+                }
                 Ok(Switched::Refused(refused)) => {
                     for one in &refused {
                         for finding in &one.findings {
