@@ -11,7 +11,7 @@ import sys
 
 import make  # noqa: I001
 import stacks
-from harness.checks import case, check, finish, until
+from harness.checks import case, check, failed, finish, until
 from harness.deployment import KILN, Deployment
 
 # With legacy stacks too.
@@ -68,7 +68,9 @@ def main():
             print(f'left out: Heat {version} needs Python {make.RELEASES[version][1]}')
             continue
         for way in ('convergence-encrypted', 'legacy')[:1 + (release in LEGACY)]:
+            before = len(failed)
             case(back, server, version, way, name=f'Heat {version}, {way}')
+            print(f'Heat {version}, {way}: {len(failed) - before} checks failed', flush=True)
     finish()
 
 

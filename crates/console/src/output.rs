@@ -113,7 +113,7 @@ impl Cell {
     }
 
     /// The text in a table.
-    fn shown(&self) -> String {
+    pub(crate) fn shown(&self) -> String {
         let shown = match self.look {
             Look::Plain => text::str(&self.value),
             Look::Json => json::indented(&self.value, json::Charset::Unicode),

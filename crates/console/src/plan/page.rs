@@ -5,10 +5,9 @@ use std::fmt::Write as _;
 use super::details::{Mark, lines, output, snapshot_name};
 use super::{Kind, Plan};
 use crate::output::markup;
+use crate::page::page;
 
 const STYLE: &str = "\
-:root { color-scheme: light dark; }
-body { font: 15px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 70rem; padding: 0 1rem; }
 ul { list-style: none; padding-left: 1.5rem; }
 body > ul { padding-left: 0; }
 li { margin: .5rem 0; }
@@ -30,11 +29,7 @@ impl Plan<'_> {
     /// A page with the plan. It makes no request and runs no script.
     pub fn page(&self) -> String {
         let title = markup(&format!("Plan of {}", self.document.stack));
-        let mut out = format!(
-            "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n<meta http-equiv=\"Content-Security-Policy\" \
-             content=\"default-src 'none'; style-src 'unsafe-inline'\">\n<meta name=\"viewport\" \
-             content=\"width=device-width\">\n<title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<h1>{title}</h1>\n"
-        );
+        let mut out = String::new();
         _ = writeln!(out, "<p><strong>{}</strong></p>", markup(&self.summary()));
         let legend = self.kinds().map(|kind| {
             let class = kind.class();
@@ -72,8 +67,7 @@ impl Plan<'_> {
             }
             out += "</ul>\n";
         }
-        out += "</body>\n</html>\n";
-        out
+        page(&title, STYLE, &out)
     }
 
     fn tree(&self, out: &mut String) {

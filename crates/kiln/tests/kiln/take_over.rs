@@ -352,8 +352,20 @@ async fn a_rehearsal_names_what_would_stop_the_switch() {
     state("IN_PROGRESS").await;
     let stopped = heat.take_over("switch", &rehearse);
     assert!(stopped.code == 1 && stopped.out.contains("its state is UPDATE_IN_PROGRESS"), "{stopped:?}");
+    let file = heat.folder.path().join("report.html");
+    let report = |command: &str| {
+        heat.take_over(command, &["--html", &file.display().to_string()]);
+        let page = std::fs::read_to_string(&file).unwrap();
+        assert!(PLANTED.iter().all(|planted| !page.contains(planted)), "{page}");
+        page
+    };
+    let page = report("inventory");
+    assert!(page.contains("<p>2 of 3 stacks can be taken over. Release of Heat: 2026.1 (26)"), "{page}");
+    assert!(page.contains("<td>its state is UPDATE_IN_PROGRESS</td>"), "{page}");
     state("COMPLETE").await;
     heat.take_over("switch", &rehearse).ok();
+    let page = report("compare");
+    assert!(page.contains("<p>3 stacks were compared, 0 of them need attention."), "{page}");
 
     // A stack of Kiln has the name of one of Heat.
     for update in

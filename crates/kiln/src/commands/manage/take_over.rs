@@ -9,6 +9,7 @@ use kiln_config::check::Finding as Setting;
 use kiln_config::options::kiln::HEAT_API_URL;
 use kiln_config::{Config, ConfigArgs};
 use kiln_console::output::{Cell, Format, List, OutputArgs, json_text, print};
+use kiln_console::page::report;
 use kiln_server::database;
 use kiln_server::take_over::{Heat, cloud_check};
 use kiln_store::{HeatFence, SqlStore, Store as _};
@@ -21,6 +22,7 @@ use kiln_value::{Map, Value, value};
 use crate::cli::Global;
 use crate::commands::confirm::ConfirmArgs;
 use crate::commands::effect::Effect;
+use crate::commands::stack::write_page;
 use crate::failure::{Failure, Outcome as Done};
 
 group! {
@@ -69,6 +71,24 @@ async fn open(heat_config: &Path) -> Done<Heat> {
         );
     }
     Ok(heat)
+}
+
+/// Where a report for browsers is written.
+#[derive(Args, Debug)]
+struct PageArg {
+    /// Also write a report to this file, as a page for browsers
+    #[arg(long, value_name = "FILE")]
+    html: Option<PathBuf>,
+}
+
+impl PageArg {
+    /// Writes a report with its time.
+    fn write(&self, title: &str, verdict: &str, tables: &[(&str, &List)]) -> Done {
+        let Some(file) = &self.html else { return Ok(()) };
+        let now = kiln_server::runtime::now().strftime("%Y-%m-%d %H:%M UTC");
+        let text = format!("{verdict} {now}, Kiln {}.", env!("CARGO_PKG_VERSION"));
+        write_page(file, &report(title, &text, tables))
+    }
 }
 
 /// A Heat and a Kiln, to import from one into the other.
@@ -120,6 +140,8 @@ pub(crate) struct InventoryArgs {
     #[command(flatten)]
     heat: HeatArgs,
     #[command(flatten)]
+    page: PageArg,
+    #[command(flatten)]
     output: OutputArgs,
 }
 
@@ -130,12 +152,18 @@ impl InventoryArgs {
         let settings = heat.settings(&config);
         let (database, converter) = heat.for_reading(&config).await?;
         let found = failing(Box::pin(inventory(&database, &converter, &self.heat.selection(), progress)).await)?;
+        let (ready, all) =
+            found.projects.values().fold((0, 0), |(ready, all), one| (ready + one.ready, all + one.stacks));
+        let verdict = format!("{ready} of {all} stacks can be taken over. Release of Heat: {}.", found.release);
+        let projects = summary(&found);
+        let (findings, differing) = (findings(&found), differing(&settings));
+        let tables = [("Projects", &projects), ("Findings", &findings), ("Settings", &differing)];
+        self.page.write("Inventory of a Heat", &verdict, &tables)?;
         if self.output.format == Some(Format::Json) {
             print(&format!("{}\n", json_text(&document(&found, &settings))))?;
         } else {
-            self.output.list(summary(&found), Format::Table)?;
-            let findings = found.projects.values().flat_map(|project| &project.findings);
-            for (id, name, finding) in findings {
+            self.output.list(projects, Format::Table)?;
+            for (id, name, finding) in found.projects.values().flat_map(|project| &project.findings) {
                 print(&line(name, id, finding))?;
             }
             for setting in &settings {
@@ -145,8 +173,6 @@ impl InventoryArgs {
         if found.is_ready() {
             return Ok(());
         }
-        let (ready, all) =
-            found.projects.values().fold((0, 0), |(ready, all), one| (ready + one.ready, all + one.stacks));
         Err(Failure::new(format!("{} of {all} stacks cannot be taken over", all - ready)))
     }
 }
@@ -161,6 +187,26 @@ fn summary(found: &Inventory) -> List {
         std::iter::once(Cell::from(project.as_str())).chain(counts).collect()
     };
     List { columns, rows: found.projects.iter().map(row).collect() }
+}
+
+/// One row for each finding.
+fn findings(found: &Inventory) -> List {
+    let columns = ["Stack", "ID", "Project", "Place", "Grade", "Finding", "Hint"].map(str::to_owned).to_vec();
+    let row = |project: &str, (id, name, finding): &(String, String, Finding)| -> Vec<Cell> {
+        let grade = finding.grade.to_string();
+        [name, id, project, &finding.place, &grade, &finding.what, &finding.hint].map(Cell::from).to_vec()
+    };
+    let rows =
+        found.projects.iter().flat_map(|(project, one)| one.findings.iter().map(move |found| row(project, found)));
+    List { columns, rows: rows.collect() }
+}
+
+/// One row for each setting of Heat that Kiln does not have.
+fn differing(settings: &[Setting]) -> List {
+    List {
+        columns: vec!["Setting".to_owned()],
+        rows: settings.iter().map(|setting| vec![Cell::from(setting.to_string().as_str())]).collect(),
+    }
 }
 
 fn line(name: &str, id: &str, finding: &Finding) -> String {
@@ -436,6 +482,8 @@ pub(crate) struct CompareArgs {
     #[arg(long)]
     live: bool,
     #[command(flatten)]
+    page: PageArg,
+    #[command(flatten)]
     output: OutputArgs,
 }
 
@@ -473,8 +521,12 @@ impl CompareArgs {
             row
         };
         let columns = columns.into_iter().map(str::to_owned).collect();
-        self.output.list(List { columns, rows: rows.iter().map(row).collect() }, Format::Table)?;
-        match rows.iter().filter(|one| !one.is_right()).count() {
+        let list = List { columns, rows: rows.iter().map(row).collect() };
+        let wrong = rows.iter().filter(|one| !one.is_right()).count();
+        let verdict = format!("{} stacks were compared, {wrong} of them need attention.", rows.len());
+        self.page.write("Comparison of Heat and Kiln", &verdict, &[("Stacks", &list)])?;
+        self.output.list(list, Format::Table)?;
+        match wrong {
             0 => Ok(()),
             wrong if self.live => {
                 let what =
