@@ -8,7 +8,7 @@ use kiln_resource::Resource;
 use kiln_stack::Backends;
 use kiln_stack::load::places;
 use kiln_store::TakenTree;
-use kiln_value::{Secret, Value};
+use kiln_value::{Secret, Value, value};
 use percent_encoding::{NON_ALPHANUMERIC, utf8_percent_encode};
 
 use crate::Finding;
@@ -19,7 +19,7 @@ const NAMED: usize = 5;
 /// A mark of Heat while a group scales.
 const UNUSED: &str = "metadata.scaling_in_progress";
 /// What tells the entries of a list apart, whatever their order.
-const KEYS: [&str; 3] = ["resource_name", "output_key", "rel"];
+const KEYS: [&str; 4] = ["id", "resource_name", "output_key", "rel"];
 
 /// An API with the paths of Heat.
 #[async_trait]
@@ -61,7 +61,8 @@ pub(crate) async fn compare_views(
             (Err(error), _) => format!("Heat does not answer: {error}"),
             (_, Err(error)) => format!("Kiln does not answer: {error}"),
             (Ok((heat, _)), Ok((kiln, _))) if heat != kiln => format!("Heat answers {heat}, and Kiln {kiln}"),
-            (Ok((_, heat)), Ok((_, kiln))) => {
+            (Ok((_, mut heat)), Ok((_, kiln))) => {
+                keep_events(&mut heat, &kiln);
                 let mut fields = differences(&heat, &kiln);
                 if !fields.is_empty()
                     && let Ok((_, again)) = views.heat.get(path, token).await
@@ -95,7 +96,7 @@ fn paths(tree: &TakenTree, known: &mut BTreeSet<String>) -> Vec<(String, String)
         let stack = &taken.stack;
         let place = places.get(&stack.id).cloned().unwrap_or_default();
         let base = format!("/v1/{}/stacks/{}/{}", stack.project, encoded(&stack.name), stack.id);
-        for part in ["", "/resources", "/outputs", "/template", "/environment"] {
+        for part in ["", "/resources", "/outputs", "/template", "/environment", "/events"] {
             paths.push((place.clone(), format!("{base}{part}")));
         }
         let of_stack = |row: &&Resource| row.stack == stack.id;
@@ -108,6 +109,15 @@ fn paths(tree: &TakenTree, known: &mut BTreeSet<String>) -> Vec<(String, String)
         }
     }
     paths
+}
+
+/// Leaves only those events in Heat's answer that Kiln's has too: not all of them are imported.
+fn keep_events(heat: &mut Value, kiln: &Value) {
+    let events = |answer: &Value| answer.get("events").and_then(Value::as_list).map(<[Value]>::to_vec);
+    let (Some(all), Some(known)) = (events(heat), events(kiln)) else { return };
+    let ids: BTreeSet<&str> = known.iter().filter_map(|event| event.str_at("id")).collect();
+    let kept = all.into_iter().filter(|event| event.str_at("id").is_some_and(|id| ids.contains(id)));
+    *heat = value!({ "events": (kept.collect::<Value>()) });
 }
 
 /// The fields of Heat's answer that are missing in Kiln's, or have another value there. Kiln's answers have more fields, and values
@@ -154,9 +164,19 @@ fn differ(heat: &Value, kiln: &Value, at: &str, fields: &mut Vec<String>) {
 
 #[cfg(test)]
 mod tests {
-    use kiln_value::value;
-
     use super::*;
+
+    #[test]
+    fn events_that_kiln_has_are_compared() {
+        let event = |id: &str, reason: &str| value!({ "id": id, "reason": reason });
+        let kiln = value!({ "events": [(event("b", "x")), (event("c", "y"))] });
+        let mut heat = value!({ "events": [(event("a", "x")), (event("c", "z")), (event("b", "x"))] });
+        keep_events(&mut heat, &kiln);
+        assert_eq!(differences(&heat, &kiln), ["events.1.reason"]);
+        let mut heat = value!({ "events": [(event("a", "x"))] });
+        keep_events(&mut heat, &kiln);
+        assert_eq!(differences(&heat, &kiln), ["events"]);
+    }
 
     #[test]
     fn fields_are_compared_and_named() {

@@ -34,7 +34,8 @@ impl FirstDay {
     ///
     /// # Errors
     /// Errors of the store in memory.
-    pub async fn changes(&mut self, tree: TakenTree) -> Result<Vec<Change>, Error> {
+    pub async fn changes(&mut self, mut tree: TakenTree) -> Result<Vec<Change>, Error> {
+        tree.events.clear();
         let Loaded { backends, mut view, mut hidden } = self.0.load(tree, |_| Arc::new(NoCloud)).await?;
         let blueprint = Arc::clone(&view.blueprint);
         let previewed = preview(&backends, &mut view, blueprint, Terms::default(), &mut hidden).await?;

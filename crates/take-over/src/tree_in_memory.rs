@@ -36,7 +36,7 @@ impl TreeInMemory {
         Self { types, store: None, project: String::new() }
     }
 
-    /// Loads a tree. `clouds`: the cloud of stacks in this store.
+    /// Loads a tree, with the events that it still has. `clouds`: the cloud of stacks in this store.
     pub(crate) async fn load(
         &mut self,
         mut tree: TakenTree,
@@ -44,7 +44,6 @@ impl TreeInMemory {
     ) -> Result<Loaded, Error> {
         let store = self.store().await?;
         tree.record.state = TakeOverState::Switched;
-        tree.events.clear();
         store.take_tree(&tree).await?;
         let store: Arc<dyn Store> = Arc::new(store);
         let backends = Backends {

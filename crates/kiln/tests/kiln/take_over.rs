@@ -825,8 +825,8 @@ async fn clients_see_after_a_switch_what_they_see_before() {
     };
     let service = answering();
     cloud.journal().clear();
-    // Five for each of three stacks, and two for each type.
-    assert_eq!(live(), ["3 objects read, 2 users and keys work, 27 answers of both APIs compared"]);
+    // Six for each of three stacks, and two for each type.
+    assert_eq!(live(), ["3 objects read, 2 users and keys work, 30 answers of both APIs compared"]);
     assert_eq!(cloud.journal().writes(), ["POST identity /ec2tokens"]);
 
     assert_eq!(service.stop().0, 0);
