@@ -45,7 +45,9 @@ pub(crate) async fn pass_on(
             return Ok(Err(bytes.into()));
         }
         Span::current().record("project", project);
-        Ok(Ok(service.pass_on(head, bytes.into(), client, address).await?))
+        let bytes = bytes.into();
+        let response = service.pass_on((project, is_of_guest), head, &bytes, client, address).await?;
+        Ok(response.ok_or_else(|| bytes.into()))
     };
     match answered.await {
         Ok(Ok(response)) => Passing::Answered(response),

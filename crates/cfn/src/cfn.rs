@@ -258,10 +258,14 @@ impl Cfn {
         if !service.answers_for(project, is_of_guest).await? {
             return Ok(None);
         }
-        // Heat writes its own audit events.
-        (known.audit, known.action) = (None, Some(Heat::ROUTE));
-        tracing::Span::current().record("project", project);
-        Ok(Some(service.pass_on(head, body.to_vec().into(), client, &self.address(head)).await?))
+        let body = body.to_vec().into();
+        let response = service.pass_on((project, is_of_guest), head, &body, client, &self.address(head)).await;
+        if !matches!(response, Ok(None)) {
+            // Heat writes its own audit events.
+            (known.audit, known.action) = (None, Some(Heat::ROUTE));
+            tracing::Span::current().record("project", project);
+        }
+        Ok(response?)
     }
 
     /// The caller, unless the stacks of his project belong to a Heat.

@@ -20,6 +20,8 @@ use url::Url;
 const ASKED: Duration = Duration::from_millis(250);
 /// How long a request waits for the end of a switch. Proxies give up after a minute.
 const HELD: Duration = Duration::from_secs(50);
+/// How often the signal of a guest is sent again to a Heat that cannot be reached.
+const AGAIN: Duration = Duration::from_secs(1);
 /// How long Heat may take: it waits itself for its engines, with the settings of kolla for ten minutes.
 const LONGEST: Duration = Duration::from_mins(11);
 /// The headers of a connection, which are not passed on (RFC 9110, 7.6.1).
@@ -97,17 +99,22 @@ impl Heat {
     }
 
     /// Whether Heat answers for a project. While the project is being switched, the request waits: one of a guest, who sends no
-    /// signal twice, as long as its connection is there.
+    /// signal twice, as long as its connection is there, and also while the database does not answer.
     ///
     /// # Errors
     /// [`NotPassed::Store`] and [`NotPassed::Held`].
     pub async fn answers_for(&self, project: &str, is_of_guest: bool) -> Result<bool, NotPassed> {
         let asked = async {
             loop {
-                match self.owners.owner(project).await? {
-                    Owner::Heat => return Ok(true),
-                    Owner::Kiln => return Ok(false),
-                    Owner::Moving => tokio::time::sleep(ASKED).await,
+                match self.owners.owner(project).await {
+                    Ok(Owner::Heat) => return Ok(true),
+                    Ok(Owner::Kiln) => return Ok(false),
+                    Ok(Owner::Moving) => tokio::time::sleep(ASKED).await,
+                    Err(error) if is_of_guest => {
+                        tracing::warn!(project, "a signal waits for the database: {error}");
+                        tokio::time::sleep(AGAIN).await;
+                    }
+                    Err(error) => return Err(error.into()),
                 }
             }
         };
@@ -117,11 +124,38 @@ impl Heat {
         tokio::time::timeout(HELD, asked).await.unwrap_or(Err(NotPassed::Held))
     }
 
-    /// Heat's response to a request, as it is. `address`: the one that the client used, as [`crate::address`] says.
+    /// Heat's response to a request for a project, as it is. The signal of a guest is sent again until Heat can be reached, as long
+    /// as its connection is there; `None` if the project has come under Kiln meanwhile. `address`: the one that the client used,
+    /// as [`crate::address`] says.
     ///
     /// # Errors
     /// [`NotPassed::Full`], [`NotPassed::Loop`] and [`NotPassed::Heat`].
     pub async fn pass_on(
+        &self,
+        (project, is_of_guest): (&str, bool),
+        head: &Parts,
+        body: &Bytes,
+        client: Option<IpAddr>,
+        address: &str,
+    ) -> Result<Option<Response>, NotPassed> {
+        let mut waits = false;
+        loop {
+            match self.send(head, body.clone(), client, address).await {
+                Err(error) if is_of_guest && error.status() == StatusCode::SERVICE_UNAVAILABLE => {
+                    if !std::mem::replace(&mut waits, true) {
+                        tracing::warn!(project, "a signal waits for Heat: {error}");
+                    }
+                    tokio::time::sleep(AGAIN).await;
+                    if !self.answers_for(project, is_of_guest).await? {
+                        return Ok(None);
+                    }
+                }
+                answered => return answered.map(Some),
+            }
+        }
+    }
+
+    async fn send(
         &self,
         head: &Parts,
         body: Bytes,
@@ -200,6 +234,8 @@ mod tests {
         owners: Mutex<VecDeque<Owner>>,
         seen: Mutex<Vec<HttpRequest>>,
         fault: Option<TransportError>,
+        /// How often the fault still occurs; otherwise always.
+        times: Option<Mutex<usize>>,
         hangs: bool,
     }
 
@@ -222,7 +258,12 @@ mod tests {
             if self.hangs {
                 std::future::pending::<()>().await;
             }
-            if let Some(fault) = &self.fault {
+            let is_left = self.times.as_ref().is_none_or(|times| {
+                let mut times = times.lock().unwrap();
+                *times = times.saturating_sub(1);
+                *times > 0
+            });
+            if let Some(fault) = self.fault.as_ref().filter(|_| is_left) {
                 return Err(fault.clone());
             }
             let mut headers = HeaderMap::new();
@@ -237,6 +278,9 @@ mod tests {
             Ok(HttpResponse { status: StatusCode::CREATED, headers, body: Bytes::from_static(b"{\"a\": 1}\n") })
         }
     }
+
+    /// The project of a request, and that it is none of a guest.
+    const USER: (&str, bool) = ("p", false);
 
     fn heat(double: &Arc<Double>, url: &str) -> Heat {
         Heat::new(Arc::<Double>::clone(double), url.parse().unwrap(), Arc::<Double>::clone(double), 1)
@@ -263,8 +307,11 @@ mod tests {
         let asked = head("POST", "/v1/p/stacks/a%2Fb?tags=a%20b&x=1", &sent);
         let client = Some("192.0.2.7".parse().unwrap());
         let heat = heat(&double, "http://heat:9/prefix/");
-        let response =
-            heat.pass_on(&asked, Bytes::from_static(b"{}\r\n"), client, "https://cloud.example:8004").await.unwrap();
+        let response = heat
+            .pass_on(USER, &asked, &Bytes::from_static(b"{}\r\n"), client, "https://cloud.example:8004")
+            .await
+            .unwrap();
+        let response = response.unwrap();
         let seen = double.seen.lock().unwrap().remove(0);
         assert_eq!(seen.url.as_str(), "http://heat:9/prefix/v1/p/stacks/a%2Fb?tags=a%20b&x=1");
         assert_eq!((seen.method, seen.body.as_deref()), (Method::POST, Some(b"{}\r\n".as_slice())));
@@ -304,6 +351,35 @@ mod tests {
         assert!(signal.await.is_err());
     }
 
+    #[tokio::test(start_paused = true)]
+    async fn a_signal_waits_for_a_heat_that_is_restarted() {
+        let fault = Some(TransportError::Connect("refused".to_owned()));
+        let times =
+            |times| Arc::new(Double { fault: fault.clone(), times: Some(Mutex::new(times)), ..Double::default() });
+        let (asked, body) = (head("PUT", "/v1/waitcondition/arn", &[]), Bytes::from_static(b"{}"));
+        let owners =
+            |double: &Double, owners: &[Owner]| *double.owners.lock().unwrap() = owners.iter().copied().collect();
+        let send = async |double: &Arc<Double>| {
+            heat(double, "http://heat").pass_on(("p", true), &asked, &body, None, "http://cloud.example").await
+        };
+        let double = times(10);
+        owners(&double, &[Owner::Heat]);
+        let answered = send(&double).await;
+        assert_eq!(answered.unwrap().unwrap().status(), StatusCode::CREATED);
+        let seen = double.seen.lock().unwrap().iter().filter(|one| one.body.as_ref() == Some(&body)).count();
+        assert_eq!(seen, 10);
+        // The project is switched meanwhile.
+        let double = times(usize::MAX);
+        owners(&double, &[Owner::Heat, Owner::Moving, Owner::Kiln]);
+        let answered = send(&double).await;
+        assert!(answered.unwrap().is_none());
+        // What may have been carried out is not sent again.
+        let double = Arc::new(Double { fault: Some(TransportError::Broken("reset".to_owned())), ..Double::default() });
+        let answered = send(&double).await;
+        assert_eq!(answered.unwrap_err().status(), StatusCode::BAD_GATEWAY);
+        assert_eq!(double.seen.lock().unwrap().len(), 1);
+    }
+
     #[tokio::test]
     async fn a_heat_that_fails_or_hangs_is_told() {
         let of = |fault| Arc::new(Double { fault: Some(fault), ..Double::default() });
@@ -314,27 +390,28 @@ mod tests {
         ] {
             let heat = heat(&of(fault), "http://heat");
             let error = heat
-                .pass_on(&head("GET", "/v1/p/stacks", &[]), Bytes::new(), None, "http://cloud.example:8004")
+                .pass_on(USER, &head("GET", "/v1/p/stacks", &[]), &Bytes::new(), None, "http://cloud.example:8004")
                 .await
                 .unwrap_err();
             assert_eq!(error.status().as_u16(), status, "{error}");
         }
         let own = heat(&Arc::default(), "http://heat");
         let again = head("GET", "/v1/p/stacks", &[("via", "1.0 proxy, 1.1 kiln")]);
-        let error = own.pass_on(&again, Bytes::new(), None, "http://cloud.example:8004").await.unwrap_err();
+        let error = own.pass_on(USER, &again, &Bytes::new(), None, "http://cloud.example:8004").await.unwrap_err();
         assert_eq!(error.status(), StatusCode::LOOP_DETECTED);
 
         // One that hangs gets no more requests than it may have; a client that leaves makes room.
         let hanging = Arc::new(Double { hangs: true, ..Double::default() });
         let heat = heat(&hanging, "http://heat");
         let asked = head("GET", "/v1/p/stacks", &[]);
-        let mut first = Box::pin(heat.pass_on(&asked, Bytes::new(), None, "http://cloud.example:8004"));
+        let body = Bytes::new();
+        let mut first = Box::pin(heat.pass_on(USER, &asked, &body, None, "http://cloud.example:8004"));
         assert!(futures::poll!(&mut first).is_pending());
-        let full = heat.pass_on(&asked, Bytes::new(), None, "http://cloud.example:8004").await.unwrap_err();
+        let full = heat.pass_on(USER, &asked, &Bytes::new(), None, "http://cloud.example:8004").await.unwrap_err();
         assert!(matches!(full, NotPassed::Full));
         drop(first);
         assert!(
-            futures::poll!(Box::pin(heat.pass_on(&asked, Bytes::new(), None, "http://cloud.example:8004")))
+            futures::poll!(Box::pin(heat.pass_on(USER, &asked, &Bytes::new(), None, "http://cloud.example:8004")))
                 .is_pending()
         );
     }
