@@ -1,6 +1,8 @@
 //! Pages for browsers that need no other file.
 
-use crate::output::{List, markup};
+use std::fmt::Write as _;
+
+use crate::output::{Cell, List, markup};
 
 const STYLE: &str = "\
 :root { color-scheme: light dark; }
@@ -25,16 +27,22 @@ pub(crate) fn page(title: &str, style: &str, body: &str) -> String {
 pub fn report(title: &str, text: &str, tables: &[(&str, &List)]) -> String {
     let mut body = format!("<p>{}</p>\n", markup(text));
     for (heading, list) in tables.iter().filter(|(_, list)| !list.rows.is_empty()) {
-        let cells = |tag: &str, texts: &mut dyn Iterator<Item = String>| {
-            let cells: String = texts.map(|text| format!("<{tag}>{}</{tag}>", markup(&text))).collect();
-            format!("<tr>{cells}</tr>\n")
-        };
-        body += &format!("<h2>{}</h2>\n<table>\n", markup(heading));
-        body += &cells("th", &mut list.columns.iter().cloned());
-        body.extend(list.rows.iter().map(|row| cells("td", &mut row.iter().map(crate::output::Cell::shown))));
+        _ = write!(body, "<h2>{}</h2>\n<table>\n", markup(heading));
+        row(&mut body, "th", list.columns.iter().cloned());
+        for cells in &list.rows {
+            row(&mut body, "td", cells.iter().map(Cell::shown));
+        }
         body += "</table>\n";
     }
     page(&markup(title), TABLES, &body)
+}
+
+fn row(body: &mut String, tag: &str, texts: impl Iterator<Item = String>) {
+    *body += "<tr>";
+    for text in texts {
+        _ = write!(body, "<{tag}>{}</{tag}>", markup(&text));
+    }
+    *body += "</tr>\n";
 }
 
 #[cfg(test)]
