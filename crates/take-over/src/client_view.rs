@@ -56,20 +56,23 @@ pub(crate) async fn compare_views(
     let mut findings = Vec::new();
     let paths = paths(tree, known);
     for (place, path) in &paths {
-        let (heat, kiln) = (views.heat.get(path, token).await, kiln.get(path, token).await);
-        let what = match (heat, kiln) {
+        let first = (views.heat.get(path, token).await, kiln.get(path, token).await);
+        let what = match first {
             (Err(error), _) => format!("Heat does not answer: {error}"),
             (_, Err(error)) => format!("Kiln does not answer: {error}"),
             (Ok((heat, _)), Ok((kiln, _))) if heat != kiln => format!("Heat answers {heat}, and Kiln {kiln}"),
-            (Ok((_, mut heat)), Ok((_, kiln))) => {
-                keep_events(&mut heat, &kiln);
-                let mut fields = differences(&heat, &kiln);
-                if !fields.is_empty()
-                    && let Ok((_, again)) = views.heat.get(path, token).await
-                {
-                    // A console has another URL each time.
-                    let changing = differences(&heat, &again);
-                    fields.retain(|field| !changing.contains(field));
+            (Ok((_, mut heat)), Ok((_, answer))) => {
+                keep_events(&mut heat, &answer);
+                let mut fields = differences(&heat, &answer);
+                if !fields.is_empty() {
+                    // A console has another URL each time. Heat may have stored one; Kiln asks for it.
+                    for (api, seen) in [(&views.heat, &heat), (&kiln, &answer)] {
+                        if let Ok((_, mut again)) = api.get(path, token).await {
+                            keep_events(&mut again, &answer);
+                            let changing = differences(seen, &again);
+                            fields.retain(|field| !changing.contains(field));
+                        }
+                    }
                 }
                 if fields.is_empty() {
                     continue;
