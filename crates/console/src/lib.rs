@@ -1,8 +1,9 @@
 //! What a command prints.
 //!
-//! [`output`] prints results as a table, JSON, YAML, CSV or shell variables; [`progress`] shows an operation while it
-//! runs; [`page`] writes reports for browsers; [`plan`] shows what a request would change; [`resource_graph`] draws the resources of a stack, [`timeline`] how long they took; [`picture`] shows an
-//! excerpt of a file with the place of an error; [`mistakes`] finds the places of errors in the files of a stack.
+//! [`output`] prints results as a table, JSON, YAML, CSV or shell variables; [`page`] writes reports for browsers;
+//! [`progress`] shows an operation while it runs; [`plan`] shows what a request would change; [`resource_graph`] draws the
+//! resources of a stack, [`timeline`] how long they took; [`picture`] shows an excerpt of a file with the place of an
+//! error; [`mistakes`] finds the places of errors in the files of a stack.
 
 pub mod mistakes;
 pub mod natural_order;

@@ -138,6 +138,8 @@ impl Heat {
         client: Option<IpAddr>,
         address: &str,
     ) -> Result<Option<Response>, NotPassed> {
+        // A signal that waits keeps its slot, so that a Heat that is down holds as few connections as one that hangs.
+        let _slot = self.slots.try_acquire().map_err(|_| NotPassed::Full)?;
         let mut waits = false;
         loop {
             match self.send(head, body.clone(), client, address).await {
@@ -166,7 +168,6 @@ impl Heat {
         if head.headers.get_all(VIA).iter().any(is_own) {
             return Err(NotPassed::Loop);
         }
-        let _slot = self.slots.try_acquire().map_err(|_| NotPassed::Full)?;
         let mut headers = end_to_end(&head.headers);
         headers.remove(CONTENT_LENGTH);
         headers.append(VIA, HeaderValue::from_static(NAME));
@@ -373,6 +374,14 @@ mod tests {
         owners(&double, &[Owner::Heat, Owner::Moving, Owner::Kiln]);
         let answered = send(&double).await;
         assert!(answered.unwrap().is_none());
+        // One that waits keeps its slot.
+        let double = times(usize::MAX);
+        owners(&double, &[Owner::Heat]);
+        let full = heat(&double, "http://heat");
+        let mut waiting = Box::pin(full.pass_on(("p", true), &asked, &body, None, "http://cloud.example"));
+        assert!(futures::poll!(&mut waiting).is_pending());
+        let refused = full.pass_on(("p", true), &asked, &body, None, "http://cloud.example").await;
+        assert!(matches!(refused, Err(NotPassed::Full)));
         // What may have been carried out is not sent again.
         let double = Arc::new(Double { fault: Some(TransportError::Broken("reset".to_owned())), ..Double::default() });
         let answered = send(&double).await;

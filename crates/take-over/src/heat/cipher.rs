@@ -122,6 +122,22 @@ mod tests {
         for broken in ["", "gAAAA", &text[..text.len() - 4]] {
             assert_eq!(public.decrypt(FERNET, broken), Err(CipherError::WrongKey));
         }
+        // No token that is shorter or has another character is opened.
+        for place in 0..text.len() {
+            let (before, after) = text.split_at(place);
+            let other = if after.starts_with('x') { 'y' } else { 'x' };
+            for broken in [before.to_owned(), format!("{before}{other}{}", &after[1..])] {
+                assert_eq!(public.decrypt(FERNET, &broken), Err(CipherError::WrongKey), "{broken}");
+            }
+        }
+        // One that the key has signed may still be no token.
+        for length in 0..HEAD + 3 * VECTOR {
+            let mut bytes = vec![VERSION; length];
+            let mut signature = Hmac::<Sha256>::new_from_slice(&public.0[..HALF]).unwrap();
+            signature.update(&bytes);
+            bytes.extend(signature.finalize().into_bytes());
+            assert_eq!(public.decrypt(FERNET, &URL_SAFE.encode(bytes)), Err(CipherError::WrongKey), "{length}");
+        }
         let own = public.encrypt("s\u{e4}cret", [7; VECTOR], Timestamp::UNIX_EPOCH).unwrap();
         assert_eq!(public.decrypt(FERNET, &own).as_deref(), Ok("s\u{e4}cret"));
         assert_eq!(key("0123456789abcdef").decrypt(FERNET, &own), Err(CipherError::WrongKey));

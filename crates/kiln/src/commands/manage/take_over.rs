@@ -354,7 +354,6 @@ With --rehearse, it imports what has changed and does the rest without its effec
 not touched, and the stacks still belong to Heat. It says what would stop the switch, and how long it would take.
 
 Examples:
-  kiln manage take-over switch --heat-config heat.conf --config-file kiln.conf --project 1f2e --rehearse
   kiln manage take-over switch --heat-config heat.conf --config-file kiln.conf --project 1f2e
   kiln manage take-over switch --heat-config heat.conf --config-file kiln.conf --project 1f2e --back")]
 pub(crate) struct SwitchArgs {
