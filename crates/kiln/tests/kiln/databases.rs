@@ -16,15 +16,18 @@ pub(crate) struct Server {
     pub(crate) certificates: String,
 }
 
-/// PostgreSQL and MariaDB.
-pub(crate) fn servers() -> [Server; 2] {
+/// PostgreSQL and MariaDB, or the first node of a Galera cluster, which has no certificates.
+pub(crate) fn servers() -> Vec<Server> {
     let urls = std::env::var("KILN_TEST_DATABASES").expect("started by crates/store/tests/databases.sh");
-    let certificates = std::env::var("KILN_TEST_TLS").expect("started by crates/store/tests/databases.sh");
-    ["postgres:", "mysql:"].map(|scheme| {
-        let url = urls.split_whitespace().find(|url| url.starts_with(scheme)).expect("both servers").to_owned();
-        let port = url.rsplit_once(':').unwrap().1.split('/').next().unwrap().to_owned();
-        Server { url, port, certificates: certificates.clone() }
-    })
+    let certificates = std::env::var("KILN_TEST_TLS").unwrap_or_default();
+    let of = |scheme| {
+        let url = urls.split([' ', ',']).find(|url| url.starts_with(scheme))?.to_owned();
+        let port = url.rsplit_once(':')?.1.split('/').next()?.to_owned();
+        Some(Server { url, port, certificates: certificates.clone() })
+    };
+    let found: Vec<Server> = ["postgres:", "mysql:"].into_iter().filter_map(of).collect();
+    assert!(!found.is_empty(), "no server in {urls}");
+    found
 }
 
 impl Server {
