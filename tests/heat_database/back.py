@@ -9,7 +9,7 @@ and deletes others, and gives them back. Then the release works with them. Print
 import subprocess
 import sys
 
-import make  # noqa: I001
+import make
 import stacks
 from harness.checks import case, check, failed, finish, until
 from harness.deployment import KILN, Deployment

@@ -3,8 +3,8 @@
     stacks.py DATABASE WAY PROJECT make|mend|use
 
 Runs the engine in this process, without a cloud: the resource types need none. WAY has the words `convergence` or `legacy`,
-`encrypted`, and `small` for three stacks only. `mend` and
-`use` work with them before a Kiln takes them over, and after it has given them back (back.py).
+`encrypted`, and `small` for three stacks only. `mend` works with the stacks before a Kiln takes them over, `use` after it has
+given them back (back.py).
 """
 import contextlib
 import json
@@ -56,8 +56,6 @@ resources:
   good: {type: OS::Heat::RandomString}
   bad: {type: OS::Heat::TestResource, depends_on: good, properties: {fail: true}}
 '''
-
-
 GROUPS = '''
 heat_template_version: 2016-10-14
 parameters: {size: {type: number, default: 2}}
@@ -226,6 +224,8 @@ class Heat:
         return {output['output_key']: output['output_value'] for output in self.show(name, resolve_outputs=True)['outputs']}
 
     def wait_for(self, name, expected='COMPLETE'):
+        # The work begins in another thread.
+        sleep(0.5)
         for _ in range(600):
             sleep(0.1)
             stack = self.show(name, resolve_outputs=False)
@@ -240,17 +240,14 @@ class Heat:
 
     def create(self, name, template, expected='COMPLETE', **parameters):
         self.send('create_stack', name, template, **parameters)
-        sleep(0.5)
         self.wait_for(name, expected)
 
     def update(self, name, template, expected='COMPLETE', **parameters):
         self.send('update_stack', self.call('identify_stack', name), template, **parameters)
-        sleep(0.5)
         self.wait_for(name, expected)
 
     def act(self, call, name, *words):
         self.call(call, self.call('identify_stack', name), *words)
-        sleep(0.5)
         self.wait_for(name)
 
 

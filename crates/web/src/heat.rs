@@ -105,13 +105,16 @@ impl Heat {
     /// [`NotPassed::Store`] and [`NotPassed::Held`].
     pub async fn answers_for(&self, project: &str, is_of_guest: bool) -> Result<bool, NotPassed> {
         let asked = async {
+            let mut waits = false;
             loop {
                 match self.owners.owner(project).await {
                     Ok(Owner::Heat) => return Ok(true),
                     Ok(Owner::Kiln) => return Ok(false),
                     Ok(Owner::Moving) => tokio::time::sleep(ASKED).await,
                     Err(error) if is_of_guest => {
-                        tracing::warn!(project, "a signal waits for the database: {error}");
+                        if !std::mem::replace(&mut waits, true) {
+                            tracing::warn!(project, "a signal waits for the database: {error}");
+                        }
                         tokio::time::sleep(AGAIN).await;
                     }
                     Err(error) => return Err(error.into()),
@@ -233,6 +236,8 @@ mod tests {
     #[derive(Default)]
     struct Double {
         owners: Mutex<VecDeque<Owner>>,
+        /// How often the database still says nothing.
+        silent: Mutex<usize>,
         seen: Mutex<Vec<HttpRequest>>,
         fault: Option<TransportError>,
         /// How often the fault still occurs; otherwise always.
@@ -243,6 +248,11 @@ mod tests {
     #[async_trait]
     impl OwnerStore for Double {
         async fn owner(&self, _: &str) -> Result<Owner, kiln_store::Error> {
+            let mut silent = self.silent.lock().unwrap();
+            if *silent > 0 {
+                *silent -= 1;
+                return Err(kiln_store::Error::NotFound("silent".to_owned()));
+            }
             let mut owners = self.owners.lock().unwrap();
             let owner = owners.front().copied().expect("an owner");
             if owners.len() > 1 {
@@ -350,6 +360,12 @@ mod tests {
         assert!(matches!(heat.answers_for("p", false).await, Err(NotPassed::Held)));
         let signal = tokio::time::timeout(10 * HELD, heat.answers_for("p", true));
         assert!(signal.await.is_err());
+        // The same while the database is silent.
+        owners(&[Owner::Heat]);
+        *double.silent.lock().unwrap() = 30;
+        assert!(matches!(heat.answers_for("p", false).await, Err(NotPassed::Store(_))));
+        assert!(heat.answers_for("p", true).await.unwrap());
+        assert_eq!(*double.silent.lock().unwrap(), 0);
     }
 
     #[tokio::test(start_paused = true)]

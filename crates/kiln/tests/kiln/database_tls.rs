@@ -68,7 +68,7 @@ async fn every_connection_of_a_service_is_encrypted() {
 async fn what_is_demanded_of_a_connection_is_checked() {
     let cloud = Testcloud::builder().start().await.unwrap();
     let folder = Folder::new("database-demands");
-    let [postgres, mariadb] = servers().try_into().ok().unwrap();
+    let [postgres, mariadb] = servers();
     std::fs::create_dir(folder.path().join("capath")).unwrap();
     std::fs::copy(format!("{}/ca.pem", mariadb.certificates), folder.path().join("capath/01.pem")).unwrap();
     folder.write(
@@ -140,7 +140,7 @@ async fn the_first_host_that_writes_is_used() {
     let folder = Folder::new("database-hosts");
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let closed = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    let [server, _] = servers().try_into().ok().unwrap();
+    let [server, _] = servers();
     server
         .with_database(async |database| {
             let db = Box::pin(Database::connect(server.database(database))).await.unwrap();

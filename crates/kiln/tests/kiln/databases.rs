@@ -16,21 +16,35 @@ pub(crate) struct Server {
     pub(crate) certificates: String,
 }
 
+/// PostgreSQL and MariaDB.
+pub(crate) fn servers() -> [Server; 2] {
+    let certificates = std::env::var("KILN_TEST_TLS").expect("started by crates/store/tests/databases.sh");
+    ["postgres:", "mysql:"].map(|scheme| Server::of_scheme(scheme, &certificates))
+}
+
 /// PostgreSQL and MariaDB, or the first node of a Galera cluster, which has no certificates.
-pub(crate) fn servers() -> Vec<Server> {
-    let urls = std::env::var("KILN_TEST_DATABASES").expect("started by crates/store/tests/databases.sh");
-    let certificates = std::env::var("KILN_TEST_TLS").unwrap_or_default();
-    let of = |scheme| {
-        let url = urls.split([' ', ',']).find(|url| url.starts_with(scheme))?.to_owned();
-        let port = url.rsplit_once(':')?.1.split('/').next()?.to_owned();
-        Some(Server { url, port, certificates: certificates.clone() })
-    };
-    let found: Vec<Server> = ["postgres:", "mysql:"].into_iter().filter_map(of).collect();
-    assert!(!found.is_empty(), "no server in {urls}");
-    found
+pub(crate) fn servers_or_cluster() -> Vec<Server> {
+    if urls().contains(',') { vec![Server::of_scheme("mysql:", "")] } else { servers().into() }
+}
+
+/// The URLs of the servers; the nodes of a cluster are separated by commas.
+fn urls() -> String {
+    std::env::var("KILN_TEST_DATABASES").expect("started by crates/store/tests/databases.sh")
 }
 
 impl Server {
+    fn of_scheme(scheme: &str, certificates: &str) -> Self {
+        let urls = urls();
+        let url = urls.split([' ', ',']).find(|url| url.starts_with(scheme)).expect("both servers").to_owned();
+        let port = url.rsplit_once(':').unwrap().1.split('/').next().unwrap().to_owned();
+        Self { url, port, certificates: certificates.to_owned() }
+    }
+
+    /// A name for folders.
+    pub(crate) fn kind(&self) -> &'static str {
+        if self.is_postgres() { "postgres" } else { "mariadb" }
+    }
+
     pub(crate) fn is_postgres(&self) -> bool {
         self.url.starts_with("postgres")
     }

@@ -11,7 +11,7 @@ use kiln_testcloud::Testcloud;
 use sea_orm::{ConnectionTrait as _, DbBackend};
 use serde_json::Value;
 
-use crate::databases::servers;
+use crate::databases::servers_or_cluster;
 use crate::take_over::{Heat, PROJECT, sqlite, tables_of_heat};
 
 /// All of them: `releases/RELEASE-WAY`.
@@ -101,11 +101,14 @@ async fn legacy_stacks_of_every_release_come_and_go() {
 #[ignore = "needs servers: crates/store/tests/databases.sh"]
 async fn stacks_of_old_and_new_releases_come_and_go_on_servers() {
     let cloud = Testcloud::builder().start().await.unwrap();
-    for server in servers() {
-        let kind = if server.is_postgres() { "postgres" } else { "mariadb" };
+    for server in servers_or_cluster() {
         for name in databases().iter().filter(|name| ["19-", "23-", "27-"].iter().any(|one| name.contains(one))) {
             let test = async |database: &str| {
-                goes_there_and_back(&Heat::load(kind, name, &cloud, |_| server.database(database)).await, name).await;
+                goes_there_and_back(
+                    &Heat::load(server.kind(), name, &cloud, |_| server.database(database)).await,
+                    name,
+                )
+                .await;
             };
             server.with_database(test).await;
         }

@@ -16,7 +16,7 @@ use sea_orm::{ConnectionTrait as _, Database, DatabaseConnection, DbBackend, Sta
 use serde_json::{Map, Value};
 
 use crate::cloud_user::CloudUser;
-use crate::databases::{servers, with_url};
+use crate::databases::{servers, servers_or_cluster, with_url};
 use crate::full::health;
 use crate::run::{Folder, Ran};
 use crate::running::Running;
@@ -245,11 +245,10 @@ async fn stacks_of_heat_come_under_kiln_and_go_back() {
 #[ignore = "needs servers: crates/store/tests/databases.sh"]
 async fn stacks_of_heat_come_under_kiln_and_go_back_on_servers() {
     let cloud = Testcloud::builder().start().await.unwrap();
-    for server in servers() {
-        let name = if server.is_postgres() { "postgres" } else { "mariadb" };
+    for server in servers_or_cluster() {
         for way in ["convergence-encrypted", "legacy"] {
             let test = async |database: &str| {
-                let heat = Heat::load(name, way, &cloud, |_| server.database(database)).await;
+                let heat = Heat::load(server.kind(), way, &cloud, |_| server.database(database)).await;
                 come_and_go(&heat).await;
             };
             server.with_database(test).await;
@@ -546,10 +545,9 @@ async fn a_take_over_is_finished_when_all_stacks_belong_to_kiln() {
 async fn a_take_over_is_finished_on_servers() {
     let cloud = Testcloud::builder().start().await.unwrap();
     for server in servers() {
-        let name = if server.is_postgres() { "postgres" } else { "mariadb" };
+        let name = format!("finish-{}", server.kind());
         let test = async |database: &str| {
-            let heat =
-                Heat::load(&format!("finish-{name}"), "convergence", &cloud, |_| server.database(database)).await;
+            let heat = Heat::load(&name, "convergence", &cloud, |_| server.database(database)).await;
             finish(&heat, database).await;
         };
         server.with_database(test).await;
@@ -753,7 +751,7 @@ async fn what_kiln_has_changed_is_written_for_heat() {
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "needs servers: crates/store/tests/databases.sh"]
 async fn stacks_that_kiln_has_changed_are_written_for_heat_on_servers() {
-    for server in servers() {
+    for server in servers_or_cluster() {
         let cloud = Testcloud::builder().start().await.unwrap();
         let test = async |database: &str| {
             let heat = Heat::load("changed", "convergence-encrypted", &cloud, |_| server.database(database)).await;

@@ -350,8 +350,8 @@ written into Heat's tables, each stack with its nested stacks in one transaction
 would be, and what Heat cannot store. Refused while a stack is in progress. After an interruption, run the command \
 again, or without --back to keep the stacks in Kiln.
 
-With --rehearse, it imports what has changed and does the rest without its effects: no request waits, Heat's tables are \
-not touched, and the stacks still belong to Heat. It says what would stop the switch, and how long it would take.
+With --rehearse, it imports what has changed, and says what would stop the switch and how long it would take while Heat \
+changes nothing. No request waits, Heat's tables are not touched, and the stacks still belong to Heat.
 
 Examples:
   kiln manage take-over switch --heat-config heat.conf --config-file kiln.conf --project 1f2e
