@@ -28,7 +28,6 @@ import time
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.append(str(ROOT / 'tests'))
-from harness import second_build  # noqa: E402
 from harness.checks import check, finish, until  # noqa: E402
 from harness.deployment import free_port, listens  # noqa: E402
 from harness.pypi import TARGET  # noqa: E402
@@ -46,17 +45,15 @@ def former():
     commit = os.environ.get('KILN_FORMER') or git('describe', '--tags', '--abbrev=0', 'HEAD^') or FIRST_FORMER
     commit = git('rev-parse', f'{commit}^{{commit}}')
     place = TARGET / 'former'
-    binary, stamp = place / 'target/release/kiln', place / 'commit'
+    binary, stamp = place / 'target/debug/kiln', place / 'commit'
     if not (binary.exists() and stamp.exists() and stamp.read_text() == commit):
         print(f'building {commit[:8]}', flush=True)
         shutil.rmtree(place / 'source', ignore_errors=True)
         (place / 'source').mkdir(parents=True)
         archive = subprocess.Popen(['git', '-C', ROOT, 'archive', commit], stdout=subprocess.PIPE)
         subprocess.run(['tar', 'x', '-C', place / 'source'], stdin=archive.stdout, check=True)
-        second_build.take_dependencies(place / 'target')
-        (place / 'cargo.toml').write_text(second_build.settings(ROOT))
-        subprocess.run(['cargo', 'build', '--quiet', '--release', '--locked', '-p', 'kiln', '--config', place / 'cargo.toml'],
-                       cwd=place / 'source', check=True, env={**os.environ, 'CARGO_TARGET_DIR': str(place / 'target')})
+        subprocess.run(['cargo', 'build', '--quiet', '--locked', '-p', 'kiln'], cwd=place / 'source', check=True,
+                       env={**os.environ, 'CARGO_TARGET_DIR': str(place / 'target')})
         stamp.write_text(commit)
     return binary
 
