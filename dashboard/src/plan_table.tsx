@@ -1,6 +1,6 @@
 // What a plan does, the highest risk first.
 
-import { LongTable } from "./parts";
+import { duration, LongTable } from "./parts";
 import { shown } from "./value";
 
 interface Side {
@@ -27,6 +27,8 @@ export interface PlanDocument {
   resources: Entry[];
   /** The snapshots that are deleted with the stack. */
   snapshots?: { id: string; name?: string }[];
+  /** How long it takes, from earlier operations. */
+  estimate?: { seconds: number; seconds_at_most: number; operations: number; unknown?: string[] };
 }
 
 const RISKS = ["data_loss", "replacement", "interruption", "change", "none"];
@@ -50,6 +52,13 @@ export function PlanTable({ plan }: { plan: PlanDocument }) {
       <p role="status">
         {plan.action} {plan.stack}: {changed.length} of {plan.resources.length} resources ({totals.join(", ") || "no change"}).
       </p>
+      {plan.estimate && plan.estimate.seconds_at_most >= 1 && (
+        <p>
+          Takes about {duration(plan.estimate.seconds * 1000)}, seldom more than{" "}
+          {duration(plan.estimate.seconds_at_most * 1000)}
+          {plan.estimate.unknown && `; nothing is known of ${plan.estimate.unknown.join(", ")}`}.
+        </p>
+      )}
       {plan.snapshots && (
         <p class="failure">Deletes snapshots: {plan.snapshots.map(({ id, name }) => name ?? id).join(", ")}</p>
       )}

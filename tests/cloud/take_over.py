@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Stacks that the Python Heat has made come under Kiln in place, with Heat's database and configuration.
 
-    devcloud/devcloud up heat && tests/cloud/take_over.py BINARY [WORD...]
+    devcloud/devcloud up heat && tests/cloud/take_over.py BINARY [--heat VERSION] [WORD...]
 
 Heat creates each stack of tests/data/corpus/runs.jsonl that the reference could create, or those with a WORD in their path, and
 one with a scaling group, a wait condition and hidden parameters. Then:
@@ -18,13 +18,14 @@ one with a scaling group, a wait condition and hidden parameters. Then:
 - each stack is updated with its own template: its objects stay,
 - every second stack is deleted, and Kiln makes one,
 - `compare` says that the others can go back, and `switch --back` writes what has changed into Heat's tables,
-- Heat is started again: it shows what Kiln has shown, its old and Kiln's new alarm URLs scale, it updates each stack without a
+- Heat is started again, with --heat another release of it, which upgrades the schema first: it shows what Kiln has shown, its old and Kiln's new alarm URLs scale, it updates each stack without a
   change of an object, and deletes each. Afterwards the cloud has no object of theirs.
 
 Prints one line per failure, and `N passed, N failed`. Heat is started again at the end.
 """
 import contextlib
 import json
+import os
 import pathlib
 import subprocess
 import sys
@@ -147,8 +148,20 @@ class Side:
         }
 
 
-def devcloud(*words):
-    subprocess.run([str(ROOT / 'devcloud/devcloud'), *words], check=True, stdout=subprocess.DEVNULL)
+def devcloud(*words, **variables):
+    subprocess.run([str(ROOT / 'devcloud/devcloud'), *words], check=True, stdout=subprocess.DEVNULL,
+                   env={**os.environ, **variables})
+
+
+def start_heat(version):
+    """Starts the packaged Heat, or another release, which upgrades the schema first."""
+    if version is None:
+        devcloud('up', 'heat')
+        return
+    folder = subprocess.run([str(ROOT / 'tests/heat_database/make.py'), '--install', version], capture_output=True, text=True,
+                            check=True).stdout.strip()
+    subprocess.run([f'{folder}/bin/heat-manage', '--config-file', CONFIG, 'db_sync'], check=True)
+    devcloud('up', 'heat', HEAT_VENV=folder)
 
 
 def database(statement):
@@ -366,6 +379,9 @@ def under_heat_again(sides, left, before):
 
 def main():
     binary, words = sys.argv[1], sys.argv[2:]
+    version = None
+    if words[:1] == ['--heat']:
+        version, words = words[1], words[2:]
     runs = [run for run in chosen([word for word in words if word != '--short'])
             if run.get('stack_status') == 'CREATE_COMPLETE']
     kiln = Kiln(binary)
@@ -427,7 +443,7 @@ def main():
             check('Heat has what Kiln had', not any(one['Differences'] for one in compared), compared)
         finally:
             database('DELETE FROM kiln_heat_fence')
-            devcloud('up', 'heat')
+            start_heat(version)
         under_heat_again(sides, left, before)
         time.sleep(5)
         for name, side in sides.items():

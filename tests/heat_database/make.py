@@ -6,7 +6,8 @@
 Installs each release of Heat from PyPI with the packages of its time, lets it make the stacks of stacks.py on MariaDB, and writes
 `DIRECTORY/releases/RELEASE-WAY.json.gz`, and for the newest release also `DIRECTORY/27-WAY.json` with fewer stacks:
 `{table: {columns: {name: type}, rows: [[value, ...], ...]}}`, the form that crates/kiln/tests/kiln/take_over.rs reads.
-An old release needs an old Python; without it, it is left out by name.
+An old release needs an old Python; without it, it is left out by name. `make.py --install VERSION` only installs a release, and
+prints the folder of its virtual environment.
 """
 import concurrent.futures
 import contextlib
@@ -127,6 +128,12 @@ class Server:
 
 
 def main():
+    if sys.argv[1:2] == ['--install']:
+        python = installed(sys.argv[2])
+        if python is None:
+            sys.exit(f'Heat {sys.argv[2]} needs Python {RELEASES[sys.argv[2]][1]}')
+        print(pathlib.Path(python).parent.parent)
+        return
     folder, server = pathlib.Path(sys.argv[1]), Server()
     (folder / 'releases').mkdir(exist_ok=True)
     wanted = [version for version in RELEASES if version.split('.')[0] in (sys.argv[2:] or version.split('.')[0])]

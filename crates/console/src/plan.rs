@@ -10,9 +10,10 @@ mod written;
 use std::cmp::{Ordering, Reverse};
 use std::collections::HashMap;
 
-use kiln_plan_document::{Check, Entry, PlanDocument, Risk, Verdict};
+use kiln_plan_document::{Check, Entry, Estimate, PlanDocument, Risk, Verdict};
 
 use crate::natural_order::natural_order;
+use crate::timeline::duration;
 use kind::Kind;
 
 pub use text::Canvas;
@@ -128,6 +129,24 @@ impl<'a> Plan<'a> {
         let lost = (lost > 0).then(|| format!("{lost} {} to delete", if lost == 1 { "snapshot" } else { "snapshots" }));
         let parts: Vec<String> = parts.into_iter().chain(lost).collect();
         if parts.is_empty() { "no changes".to_owned() } else { parts.join(", ") }
+    }
+
+    /// How long it takes, if that is known and takes a while.
+    fn time(&self) -> Option<String> {
+        let estimate = self.document.estimate.as_ref().filter(|estimate| estimate.seconds_at_most >= 1.0)?;
+        let Estimate { seconds, seconds_at_most, operations, unknown } = estimate;
+        let earlier =
+            if *operations == 1 { "1 earlier operation" } else { &format!("{operations} earlier operations") };
+        let mut text =
+            format!("about {}, seldom more than {} (from {earlier})", duration(*seconds), duration(*seconds_at_most));
+        if let Some((first, more)) = unknown.split_first() {
+            text += "; there are none of ";
+            text += first;
+            if !more.is_empty() {
+                text += &format!(" and {} other types", more.len());
+            }
+        }
+        Some(text)
     }
 
     /// The number of resources that change by their risk, the highest first; `None`: nothing changes.

@@ -46,7 +46,7 @@ pub(crate) mod task;
 mod watches;
 mod write_queue;
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -183,6 +183,7 @@ impl Actor {
             removing: Removing::default(),
             unfinished: None,
             slots: Slots::default(),
+            begun: BTreeMap::new(),
             watches: Watches::default(),
             tasks: JoinSet::new(),
             inbox: Inbox::default(),
@@ -246,6 +247,8 @@ struct Work {
     unfinished: Option<Unfinished>,
     /// Running operations.
     slots: Slots,
+    /// When the operations of rows began, by their events.
+    begun: BTreeMap<ResourceId, Timestamp>,
     /// The rows that they read.
     watches: Watches,
     tasks: JoinSet<Reply>,

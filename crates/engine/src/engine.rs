@@ -26,6 +26,8 @@ use crate::unmarked::Creating;
 
 /// How long a stopping engine sends events.
 const LAST_POST: Duration = Duration::from_secs(5);
+/// How long a stopping engine tries to store how long operations took.
+const LAST_WRITE: Duration = Duration::from_secs(2);
 /// How long an engine that has failed is remembered, for the list of services.
 const FORGOTTEN: Duration = Duration::from_mins(5);
 /// Pause before work begins again that has panicked.
@@ -427,6 +429,12 @@ impl Engine {
         // First: a lease of an aborted actor is not renewed any more.
         self.leases.clear();
         self.tasks.shutdown().await;
+        // For a process that lives only for a moment. Nothing depends on it.
+        tokio::select! {
+            biased;
+            () = crate::housekeeping::store_durations(&self.backends) => {}
+            () = clock.sleep(LAST_WRITE) => {}
+        }
         Ok(())
     }
 }

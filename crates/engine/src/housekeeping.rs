@@ -1,4 +1,4 @@
-//! Housekeeping: purges old data, deletes the projects of the users of deleted stacks, and revokes credentials that no live
+//! Housekeeping: purges old data, stores how long operations took, deletes the projects of the users of deleted stacks, and revokes credentials that no live
 //! stack uses.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -22,13 +22,36 @@ const FIRST_RETRY: Duration = Duration::from_secs(10);
 const LAST_RETRY: Duration = Duration::from_hours(1);
 /// Minimum delay of a round that only retries: each round lists all that have failed.
 const BETWEEN_RETRIES: Duration = Duration::from_secs(5);
+/// How often it is stored how long operations took.
+const BETWEEN_DURATIONS: Duration = Duration::from_mins(1);
 /// Maximum number of credentials per round.
 const PER_ROUND: usize = 100;
 
 /// Runs until it is dropped. Every engine runs it; concurrent work is idempotent. `sent`: changes when the courier has
 /// sent all entries of a lane.
 pub async fn run(backends: Backends, id: EngineId, options: Arc<Options>, sent: watch::Receiver<()>) {
-    tokio::join!(forget(&backends, id, &options), sweep(&backends, sent));
+    tokio::join!(forget(&backends, id, &options), sweep(&backends, sent), remember_durations(&backends));
+}
+
+/// Stores how long operations of resources took, from time to time.
+async fn remember_durations(backends: &Backends) {
+    loop {
+        backends.clock.sleep(BETWEEN_DURATIONS).await;
+        store_durations(backends).await;
+    }
+}
+
+/// Stores how long operations of resources took.
+pub(crate) async fn store_durations(backends: &Backends) {
+    let stopwatch = &backends.caches.stopwatch;
+    let taken = stopwatch.take();
+    if taken.is_empty() {
+        return;
+    }
+    if let Err(error) = backends.store.add_durations(&taken).await {
+        tracing::warn!(%error, "failed to store how long operations took");
+        stopwatch.put_back(&taken);
+    }
 }
 
 /// Purges old data.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use kiln_value::Value;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::{Check, Decision, Entry, Risk, Verdict};
+use crate::{Check, Decision, Entry, Estimate, Risk, Verdict};
 
 /// The number of the format. Fields are added without a new number; a field that changes its meaning has one.
 pub const FORMAT: u32 = 1;
@@ -50,6 +50,9 @@ pub struct PlanDocument {
     /// What its pre-flight has found; empty if there was none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub preflight: Vec<Check>,
+    /// How long it takes; none if nothing is known, or nothing changes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub estimate: Option<Estimate>,
 }
 
 impl PlanDocument {
@@ -75,6 +78,7 @@ impl PlanDocument {
             outputs,
             snapshots: Vec::new(),
             preflight: Vec::new(),
+            estimate: None,
         }
     }
 

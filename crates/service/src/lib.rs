@@ -20,6 +20,7 @@ mod detect_drift;
 mod drift_repair;
 mod drift_watch;
 mod error;
+mod estimate;
 mod existing_component;
 mod existing_names;
 mod export;

@@ -291,10 +291,13 @@ impl Service {
             self.refuse_older_engines(id).await?;
         }
         let mut document = PlanDocument { version, ..document };
+        self.estimate(&mut document).await?;
         let digest = content::digest(id, &document)?;
         let resources = std::mem::take(&mut document.resources);
         let parts = StackPart::split(resources, observed, hidden, &content.generations()).map_err(content::damaged)?;
-        let parts = parts.into_iter().map(|(path, part)| Ok(PlanPart { path, body: content::stored(&part)? }));
+        let parts = parts
+            .into_iter()
+            .map(|(path, part)| Ok(PlanPart { path, body: serde_json::to_string(&part).map_err(content::damaged)? }));
         let parts = parts.collect::<Result<Vec<_>, Error>>()?;
         let content = Content { document: Some(document), ..content };
         let created = self.backends.clock.now();
@@ -386,11 +389,12 @@ impl Service {
     async fn whole_plan(&self, saved: &SavedPlan) -> Result<Option<(PlanDocument, Vec<ObservedObject>)>, Error> {
         let Some(header) = saved.content.document.clone() else { return Ok(None) };
         let parts = self.backends.store.plan_parts(saved.plan.id, None).await?;
-        let parts = parts.iter().map(content::read::<StackPart>).collect::<Result<Vec<_>, Error>>()?;
+        let parts = parts.iter().map(|part| serde_json::from_str(part).map_err(content::damaged));
+        let parts = parts.collect::<Result<Vec<StackPart>, Error>>()?;
         let (resources, observed) = StackPart::joined(parts);
         let whole = PlanDocument::new(header.action, header.stack, resources, header.outputs);
-        let PlanDocument { stack_id, version, snapshots, preflight, .. } = header;
-        let document = PlanDocument { stack_id, version, snapshots, preflight, ..whole };
+        let PlanDocument { stack_id, version, snapshots, preflight, estimate, .. } = header;
+        let document = PlanDocument { stack_id, version, snapshots, preflight, estimate, ..whole };
         Ok(Some((document, observed)))
     }
 

@@ -109,7 +109,7 @@ pub(crate) async fn save(
     let damaged = |error: serde_json::Error| Error::Damaged(error.into());
     let mut parts = Vec::new();
     for (path, part) in StackPart::split(document.resources, Vec::new(), Vec::new(), &generations).map_err(damaged)? {
-        let body = serde_json::to_value(part).and_then(serde_json::from_value).map_err(damaged)?;
+        let body = serde_json::to_string(&part).map_err(damaged)?;
         parts.push(PlanPart { path, body });
     }
     let plan = Plan {

@@ -11,6 +11,7 @@ use crate::clock::{Chance, Clock};
 use crate::clouds::{Clouds, NoCloud};
 use crate::project_threads::ProjectThreads;
 use crate::source_cache::SourceCache;
+use crate::stopwatch::Stopwatch;
 use crate::stored_software::StoredSoftware;
 
 /// Store, resource types, clouds, time and randomness.
@@ -37,6 +38,8 @@ pub struct Caches {
     pub sources: SourceCache,
     /// The threads that projects occupy.
     pub threads: ProjectThreads,
+    /// How long operations of resources took.
+    pub stopwatch: Stopwatch,
 }
 
 impl Caches {

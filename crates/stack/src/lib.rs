@@ -21,6 +21,7 @@ pub mod owner;
 mod project_threads;
 pub mod sizes;
 mod source_cache;
+mod stopwatch;
 pub mod stored_software;
 
 pub use backends::{Backends, Caches};
@@ -30,3 +31,4 @@ pub use export::export;
 pub use loaded_stack::{LoadedStack, OutputValue};
 pub use project_threads::{ProjectThreads, threads};
 pub use source_cache::SourceCache;
+pub use stopwatch::Stopwatch;

@@ -14,6 +14,32 @@ impl Digest {
         use sha2::Digest as _;
         Self(hex(&sha2::Sha256::digest(text)))
     }
+
+    /// The digest of a text that is followed by a value as JSON, which is nowhere in memory as a whole.
+    ///
+    /// # Errors
+    /// A value that cannot be written as JSON.
+    pub fn of_json(text: &str, value: &impl Serialize) -> Result<Self, serde_json::Error> {
+        use sha2::Digest as _;
+        let mut writer = Hashing(sha2::Sha256::new_with_prefix(text));
+        serde_json::to_writer(&mut writer, value)?;
+        Ok(Self(hex(&writer.0.finalize())))
+    }
+}
+
+/// What is written to it is a part of the digest.
+struct Hashing(sha2::Sha256);
+
+impl std::io::Write for Hashing {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        use sha2::Digest as _;
+        self.0.update(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Bytes as lower case hexadecimal digits.

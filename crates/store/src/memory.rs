@@ -24,6 +24,7 @@ mod software;
 mod state;
 mod webhooks;
 
+use std::collections::BTreeSet;
 use std::fmt;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -35,6 +36,7 @@ use kiln_value::Secret;
 pub use self::state::RowsRead;
 use self::state::State;
 use crate::doorbell::{Hub, Reach};
+use crate::duration::Durations;
 use crate::limits::CLAIMS;
 use crate::quota::Quotas;
 use crate::{
@@ -225,6 +227,22 @@ impl Store for MemoryStore {
 
     async fn quotas(&self, project: &str) -> Result<Quotas, Error> {
         Ok(self.open().0.quotas.get(project).cloned().unwrap_or_default())
+    }
+
+    async fn add_durations(&self, more: &Durations) -> Result<(), Error> {
+        let (mut state, _) = self.open();
+        for (of, histogram) in more {
+            let stored = state.durations.entry(of.clone()).or_default();
+            stored.merge(histogram);
+            stored.age();
+        }
+        Ok(())
+    }
+
+    async fn durations(&self, types: &BTreeSet<String>) -> Result<Durations, Error> {
+        let (state, _) = self.open();
+        let durations = state.durations.iter().filter(|((resource_type, _), _)| types.contains(resource_type));
+        Ok(durations.map(|(of, histogram)| (of.clone(), histogram.clone())).collect())
     }
 
     async fn content(&self, digest: &Digest) -> Result<String, Error> {

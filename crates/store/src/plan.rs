@@ -93,8 +93,8 @@ pub struct NewPlan {
 pub struct PlanPart {
     /// The path of the resource that owns the stack; empty for the root.
     pub path: String,
-    /// The resources.
-    pub body: Value,
+    /// The resources, as JSON. It may be large, so it is a text here.
+    pub body: String,
 }
 
 /// The plan of a request, and the place of a stack in it.
@@ -157,7 +157,7 @@ pub trait PlanStore: Send + Sync {
     /// The number of plans of a project.
     async fn count_plans(&self, project: &str) -> Result<u64, Error>;
     /// The parts of a plan in the order in which they were saved: all, or those of the stack with a path.
-    async fn plan_parts(&self, plan: PlanId, path: Option<&str>) -> Result<Vec<Value>, Error>;
+    async fn plan_parts(&self, plan: PlanId, path: Option<&str>) -> Result<Vec<String>, Error>;
     /// Rejects a plan that is ready; returns whether it was.
     async fn reject_plan(&self, plan: PlanId) -> Result<bool, Error>;
     /// Approves a plan; an approval of the same user is kept as it is.

@@ -14,6 +14,7 @@ mod credentials;
 mod default_file;
 mod dialect;
 mod drift;
+mod durations;
 mod engine_lock;
 mod events;
 mod foreign;
@@ -53,6 +54,7 @@ mod webhooks;
 mod wires;
 mod writing;
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -73,6 +75,7 @@ use self::simulation::Outside;
 use self::statement_retry::{Fault, Losses, PATIENCE, REQUEST_PATIENCE};
 use self::wires::Wires;
 use crate::doorbell::{Hub, Reach};
+use crate::duration::Durations;
 use crate::quota::Quotas;
 use crate::{
     Backlog, Batch, BriefResources, Census, Claimable, CredentialsId, Desired, DesiredText, Digest, Doorbell, EngineId,
@@ -237,6 +240,14 @@ impl Store for SqlStore {
 
     async fn quotas(&self, project: &str) -> Result<Quotas, Error> {
         self.read_quotas(project).await
+    }
+
+    async fn add_durations(&self, more: &Durations) -> Result<(), Error> {
+        self.write_durations(more).await
+    }
+
+    async fn durations(&self, types: &BTreeSet<String>) -> Result<Durations, Error> {
+        self.read_durations(types).await
     }
 
     async fn content(&self, digest: &Digest) -> Result<String, Error> {

@@ -1,5 +1,6 @@
 //! The use cases of the store.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use async_trait::async_trait;
@@ -7,6 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 use kiln_resource::{SoftwareChange, State};
 use kiln_value::Secret;
 
+use crate::duration::Durations;
 use crate::quota::Quotas;
 use crate::sql::{WITH_GUARDS, WITH_PLANS};
 use crate::{
@@ -359,6 +361,14 @@ pub trait Store: SoftwareStore + OutboxStore + OrphanStore + OperationStore + Pl
     /// The quotas of a project that differ from the configuration.
     async fn quotas(&self, _project: &str) -> Result<Quotas, Error> {
         Ok(Quotas::new())
+    }
+    /// Adds to how long operations of resources took. After an error, some may be counted.
+    async fn add_durations(&self, _more: &Durations) -> Result<(), Error> {
+        Ok(())
+    }
+    /// How long operations of resources of these types took.
+    async fn durations(&self, _types: &BTreeSet<String>) -> Result<Durations, Error> {
+        Ok(Durations::new())
     }
     /// The texts of a desired or previous state.
     async fn desired(&self, desired: &crate::Desired) -> Result<DesiredText, Error>;

@@ -1,7 +1,7 @@
 // Who did what with a stack.
 
 import { get } from "../api";
-import { Command, Id, Loading, LongTable, quoted, Status, useLoaded, when } from "../parts";
+import { Command, duration, Id, Loading, LongTable, quoted, Status, useLoaded, when } from "../parts";
 import type { StackData } from "./stack_data";
 
 interface OperationJson {
@@ -15,6 +15,8 @@ interface OperationJson {
   request_id: string | null;
   started_at: string;
   ended_at: string | null;
+  /** How long it took. */
+  seconds?: number | null;
 }
 
 export function OperationsView({ data }: { data: StackData }) {
@@ -30,6 +32,7 @@ export function OperationsView({ data }: { data: StackData }) {
         head={
           <>
             <th>Began</th>
+            <th>Took</th>
             <th>Operation</th>
             <th>By</th>
             <th>Revision</th>
@@ -40,6 +43,7 @@ export function OperationsView({ data }: { data: StackData }) {
         row={(operation) => (
           <>
             <td>{when(operation.started_at)}</td>
+            <td>{operation.seconds == null ? "" : duration(operation.seconds * 1000)}</td>
             <td>
               <Status status={`${operation.action}_${operation.status}`} />
             </td>

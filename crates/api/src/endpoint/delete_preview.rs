@@ -34,7 +34,8 @@ async fn run(call: &Call) -> Result<Response, ApiError> {
         return Ok(plan_document::refreshed(plan));
     }
     let previewed = call.service().preview_delete(stack).await?;
-    let plan = previewed.shown(Door::Plan, |(preview, _)| Plan::of(preview, Action::Delete));
+    let mut plan = previewed.shown(Door::Plan, |(preview, _)| Plan::of(preview, Action::Delete));
+    call.service().estimate(&mut plan.0).await?;
     Ok(plan_document::response(plan, Some(previewed.expose().1.clone()), Map::new()))
 }
 

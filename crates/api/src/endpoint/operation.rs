@@ -2,6 +2,8 @@
 
 use axum::response::Response;
 use http::Method;
+use jiff::Timestamp;
+use kiln_plan_document::Estimate;
 use kiln_service::{ListedOperation, Progress, RootCause};
 use kiln_store::{OperationQuery, Operations};
 use kiln_value::{Value, value};
@@ -58,8 +60,10 @@ async fn show(call: &Call) -> Result<Response, ApiError> {
     let listed = call.service().operation(&stack, call.params.get("operation_id")).await?;
     let mut shown = view(&listed);
     let cause = call.service().root_cause(&listed.operation).await?.map(cause);
+    let estimate = call.service().estimate_of(&listed.operation).await?;
     if let Some(shown) = shown.as_map_mut() {
         shown.insert("root_cause".to_owned(), cause.unwrap_or_default());
+        shown.insert("estimate".to_owned(), estimate.map(self::estimate).unwrap_or_default());
     }
     Ok(reply::json(&value!({ "operation": shown })))
 }
@@ -70,6 +74,16 @@ fn cause(cause: RootCause) -> Value {
         "resource_type": (cause.resource_type),
         "error": (cause.class.to_string()),
         "message": (cause.message),
+    })
+}
+
+/// How long its plan was to take.
+fn estimate(Estimate { seconds, seconds_at_most, operations, unknown }: Estimate) -> Value {
+    value!({
+        "seconds": seconds,
+        "seconds_at_most": seconds_at_most,
+        "operations": operations,
+        "unknown": (unknown.into_iter().collect::<Value>()),
     })
 }
 
@@ -96,7 +110,13 @@ pub(super) fn view(listed: &ListedOperation) -> Value {
         "request_id": (Some(operation.request.clone()).filter(|id| !id.is_empty())),
         "started_at": (instant(operation.begun)),
         "ended_at": (operation.end.as_ref().map(|end| instant(end.time))),
+        "seconds": (operation.end.as_ref().map(|end| seconds_between(operation.begun, end.time))),
     })
+}
+
+/// With milliseconds.
+fn seconds_between(begin: Timestamp, end: Timestamp) -> f64 {
+    (end.duration_since(begin).as_secs_f64() * 1_000.0).round() / 1_000.0
 }
 
 #[cfg(test)]

@@ -46,7 +46,11 @@ async fn run(call: &Call) -> Result<Response, ApiError> {
         call.service().preflight_create(&call.caller, plan).await;
     }
     let document = plan.as_ref().filter(|_| wants_plan);
-    let document = document.map(|plan| plan.shown(Door::Plan, |plan| plan_document::Plan::of(plan, Action::Create)));
+    let mut document =
+        document.map(|plan| plan.shown(Door::Plan, |plan| plan_document::Plan::of(plan, Action::Create)));
+    if let Some(plan) = &mut document {
+        call.service().estimate(&mut plan.0).await?;
+    }
     let preview = preview.into_shown(Door::CreatePreview);
     let mut stack = summary(call, &preview);
     stack.insert("resources".to_owned(), preview.resources.iter().map(entry).collect::<Value>());

@@ -90,7 +90,8 @@ async fn run(call: &Call, patch: bool) -> Result<Response, ApiError> {
         lists
     });
     let response = if wants_plan {
-        let plan = previewed.shown(Door::Plan, |update| Plan::of(&update.preview, Action::Update));
+        let mut plan = previewed.shown(Door::Plan, |update| Plan::of(&update.preview, Action::Update));
+        call.service().estimate(&mut plan.0).await?;
         plan_document::response(plan, Some(previewed.expose().version.clone()), lists)
     } else {
         reply::json(&Value::Map(lists))

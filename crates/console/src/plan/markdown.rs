@@ -32,6 +32,9 @@ impl Plan<'_> {
         if let Some(risks) = self.risks() {
             _ = writeln!(out, "\nRisk: {risks}");
         }
+        if let Some(time) = self.time() {
+            _ = writeln!(out, "\nTime: {}", visible(&time));
+        }
         if self.found().next().is_some() {
             let text = |check: &Check| visible(&format!("{:<8}{}", check.verdict.word(), check.text())).into_owned();
             let lines = self.found().map(|check| Line { mark: Mark::Important, is_inner: false, text: text(check) });

@@ -42,6 +42,9 @@ impl Plan<'_> {
         if let Some(risks) = self.risks() {
             _ = writeln!(out, "<p>Risk: {risks}</p>");
         }
+        if let Some(time) = self.time() {
+            _ = writeln!(out, "<p>Time: {}</p>", markup(&time));
+        }
         self.tree(&mut out);
         if !self.document.outputs.is_empty() {
             out += "<h2>Outputs</h2>\n<ul>\n";

@@ -94,6 +94,9 @@ impl Plan<'_> {
             out.push('\n');
         }
         line(&mut out, canvas, 0, "", &format!("{}: {}", self.document.stack, self.summary()));
+        if let Some(time) = self.time() {
+            line(&mut out, canvas, 0, "", &format!("Time: {}", visible(&time)));
+        }
         out
     }
 }

@@ -20,7 +20,7 @@ use kiln_store::{
     Refactor, Retention, Room, Silent, Snapshot, SnapshotId, SoftwareStore, Stack, StackQuery, StackRequest, Store,
     Summary, UnusedCredentials, UnusedUserProject,
 };
-use kiln_value::{Secret, Value};
+use kiln_value::Secret;
 use tokio::sync::{Notify, watch};
 use uuid::Uuid;
 
@@ -245,7 +245,7 @@ cut! { PlanStore {
     fn plan(project: &str, id: PlanId) -> Option<Plan>;
     fn plans(query: &PlanQuery) -> Vec<Plan>;
     fn count_plans(project: &str) -> u64;
-    fn plan_parts(plan: PlanId, path: Option<&str>) -> Vec<Value>;
+    fn plan_parts(plan: PlanId, path: Option<&str>) -> Vec<String>;
     fn reject_plan(plan: PlanId) -> bool;
     fn approve_plan(approval: &Approval) -> ();
     fn approvals(plan: PlanId) -> Vec<Approval>;

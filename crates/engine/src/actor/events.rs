@@ -2,6 +2,7 @@
 
 use jiff::Timestamp;
 use kiln_plan::Note;
+use kiln_plan::kind::TEMPLATE;
 use kiln_resource::physical_name::physical_name;
 use kiln_resource::{State, Status};
 use kiln_store::{Event, EventId};
@@ -12,6 +13,8 @@ use super::Work;
 impl Work {
     /// An event of a resource.
     pub(super) fn resource_event(&mut self, note: Note) -> Event {
+        let (id, time) = self.id_of_event();
+        self.time_operation(&note, time);
         // Before there is an ID, the physical resource name.
         let physical_id = note.physical_id.unwrap_or_else(|| {
             let kind = self.kind_of(&note.name, &note.kind.1);
@@ -20,7 +23,6 @@ impl Work {
         });
         let mut properties = note.properties;
         self.mask_properties(&note.name, &mut properties);
-        let (id, time) = self.id_of_event();
         Event {
             id,
             stack: self.stack.id,
@@ -34,6 +36,23 @@ impl Work {
             properties,
             operation: self.stack.is_pending().then(|| self.stack.operation()),
             time,
+        }
+    }
+
+    /// Measures operations from their first event to their last one. An operation that another engine has begun is not
+    /// measured.
+    fn time_operation(&mut self, note: &Note, now: Timestamp) {
+        if note.status == Status::InProgress {
+            self.begun.insert(note.row, now);
+            return;
+        }
+        let Some(begun) = self.begun.remove(&note.row) else { return };
+        let implementation = &note.kind.1;
+        if note.status != Status::Complete || implementation == TEMPLATE {
+            return;
+        }
+        if let (Ok(action), Ok(time)) = (note.action.parse(), now.duration_since(begun).try_into()) {
+            self.actor.backends.caches.stopwatch.add(implementation, action, time);
         }
     }
 

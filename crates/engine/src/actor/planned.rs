@@ -4,7 +4,6 @@ use kiln_plan::{Allowed, StackInPlan};
 use kiln_plan_document::{Bounds, Decision, Entry, FORMAT, StackPart};
 use kiln_resource::Action;
 use kiln_store::{Error, OperationQuery, Operations, Planned};
-use kiln_value::Value;
 use serde::Deserialize;
 
 use super::Work;
@@ -93,8 +92,7 @@ impl Work {
 }
 
 /// A part; `None` if it has a newer format.
-fn read(part: &Value) -> Result<Option<StackPart>, serde_json::Error> {
-    let part = serde_json::to_value(part)?;
-    let Numbered { format } = serde_json::from_value(part.clone())?;
-    if format > FORMAT { Ok(None) } else { serde_json::from_value(part).map(Some) }
+fn read(part: &str) -> Result<Option<StackPart>, serde_json::Error> {
+    let Numbered { format } = serde_json::from_str(part)?;
+    if format > FORMAT { Ok(None) } else { serde_json::from_str(part).map(Some) }
 }

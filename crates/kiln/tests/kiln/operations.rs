@@ -61,3 +61,44 @@ fn a_stack_tells_who_requested_what_and_returns_to_a_revision() {
     let held = of_stack(&["export", "web"]).ok();
     assert!(held.contains("planted-one"), "the hidden value of the revision: {held}");
 }
+
+#[test]
+fn a_plan_says_how_long_it_takes_and_its_operation_how_long_it_took() {
+    let folder = Folder::new("operations-time");
+    let slow = |names: &[&str]| {
+        let mut template = "heat_template_version: 2018-08-31\nresources:\n".to_owned();
+        let mut before = "[]".to_owned();
+        for name in names {
+            template += &format!(
+                "  {name}: {{type: OS::Heat::TestResource, depends_on: {before}, properties: {{wait_secs: 1}}}}\n"
+            );
+            before = format!("[{name}]");
+        }
+        template
+    };
+    folder.write("one.yaml", &slow(&["a"]));
+    folder.write("three.yaml", &slow(&["a", "b", "c"]));
+    let of_stack = |args: &[&str]| folder.local(&[&["stack"], args].concat());
+    let plan = |args: &[&str]| of_stack(&[&["plan"], args, &["-f", "json"]].concat()).json();
+    assert!(plan(&["-t", "one.yaml", "web"]).get("estimate").is_none(), "nothing is known yet");
+    of_stack(&["create", "-t", "one.yaml", "web"]).ok();
+
+    let estimate = plan(&["-t", "three.yaml", "other"])["estimate"].clone();
+    let seconds = estimate["seconds"].as_f64().unwrap();
+    assert!((2.5..9.0).contains(&seconds), "three, one after the other: {estimate}");
+    assert_eq!((&estimate["operations"], estimate.get("unknown")), (&1.into(), None), "{estimate}");
+    let text = of_stack(&["plan", "-t", "three.yaml", "other"]).ok();
+    assert!(text.contains("\nTime: about ") && text.contains("(from 1 earlier operation)"), "{text}");
+    let update = plan(&["-t", "three.yaml", "web"])["estimate"].clone();
+    assert!(update["seconds"].as_f64().unwrap() < seconds, "two of them: {update}");
+    assert!(!of_stack(&["plan", "-t", "one.yaml", "web"]).ok().contains("Time:"), "nothing changes");
+
+    let saved = of_stack(&["plan", "-t", "three.yaml", "web", "--save", "-f", "json"]).json();
+    let id = saved["id"].as_str().unwrap_or_else(|| panic!("{saved}"));
+    of_stack(&["apply", id]).ok();
+    let shown = of_stack(&["operation", "show", "web", "last", "-f", "json"]).json();
+    assert_eq!(shown["estimate"]["seconds"], update["seconds"], "{shown}");
+    assert!(shown["seconds"].as_f64().unwrap() >= 2.0, "{shown}");
+    let delete = plan(&["--delete", "web"]);
+    assert_eq!(delete["estimate"], serde_json::Value::Null, "no delete was measured yet: {delete}");
+}

@@ -207,8 +207,7 @@ fn seen(tree: &[Stack]) -> Vec<StackSeen> {
 
 /// The digest of what is shown of a plan. It has the ID in it, so no two plans have the same.
 pub(crate) fn digest(id: PlanId, shown: &PlanDocument) -> Result<String, Error> {
-    let text = serde_json::to_string(shown).map_err(damaged)?;
-    Ok(Digest::of(&format!("{id} {text}")).0)
+    Ok(Digest::of_json(&format!("{id} "), shown).map_err(damaged)?.0)
 }
 
 /// A value for the store.

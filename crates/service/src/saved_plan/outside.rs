@@ -17,7 +17,9 @@ impl Service {
     pub async fn refreshed_plan(&self, caller: &Caller, request: PlannedRequest) -> Result<PlanDocument, Error> {
         let checked = Box::pin(self.check_request(caller, request)).await?;
         let checked = self.fenced(checked, String::new(), true).await?;
-        Ok(PlanDocument { version: checked.content.version(), ..checked.document })
+        let mut document = PlanDocument { version: checked.content.version(), ..checked.document };
+        self.estimate(&mut document).await?;
+        Ok(document)
     }
 
     /// A plan with what others have changed, without hidden values; `new` are the sources after the change.

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use kiln_store::{Approval, Error, NewPlan, Plan, PlanId, PlanQuery, PlanStore};
-use kiln_value::Value;
 
 use super::StoreLink;
 
@@ -27,7 +26,7 @@ impl PlanStore for StoreLink {
         self.read("count_plans", self.inner().count_plans(project)).await
     }
 
-    async fn plan_parts(&self, plan: PlanId, path: Option<&str>) -> Result<Vec<Value>, Error> {
+    async fn plan_parts(&self, plan: PlanId, path: Option<&str>) -> Result<Vec<String>, Error> {
         self.read("plan_parts", self.inner().plan_parts(plan, path)).await
     }
 

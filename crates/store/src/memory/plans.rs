@@ -79,7 +79,7 @@ impl PlanStore for MemoryStore {
         Ok(state.plans.values().filter(|stored| stored.plan.project == project).count() as u64)
     }
 
-    async fn plan_parts(&self, plan: PlanId, path: Option<&str>) -> Result<Vec<Value>, Error> {
+    async fn plan_parts(&self, plan: PlanId, path: Option<&str>) -> Result<Vec<String>, Error> {
         let (state, _) = self.open();
         let stored = state.plans.values().filter(|stored| stored.plan.id == plan);
         let parts = stored.flat_map(|stored| &stored.parts);

@@ -12,6 +12,7 @@ use super::drift::Watched;
 use super::guards::StoredGuard;
 use super::plans::StoredPlan;
 use super::webhooks::{StoredDelivery, StoredWebhook};
+use crate::duration::Durations;
 use crate::outbox::NewEntry;
 use crate::quota::Quotas;
 use crate::{
@@ -58,6 +59,7 @@ pub(super) struct State {
     pub(super) drift_schedules: Vec<DriftSchedule>,
     /// By project.
     pub(super) quotas: BTreeMap<String, Quotas>,
+    pub(super) durations: Durations,
     pub(super) snapshots: BTreeMap<SnapshotId, Snapshot>,
     pub(super) software_configs: BTreeMap<String, SoftwareConfig>,
     pub(super) software_deployments: BTreeMap<String, SoftwareDeployment>,

@@ -1,13 +1,12 @@
 //! Saved plans.
 
 use async_trait::async_trait;
-use kiln_value::Value;
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Cond, Expr, ExprTrait, Func, OnConflict, Order, Query, SelectStatement};
 use uuid::Uuid;
 
 use super::pool::Transaction;
-use super::rows::{self, Columns, micros, micros_of, plain, sealed};
+use super::rows::{self, Columns, micros, micros_of, plain};
 use super::statement_retry::Fault;
 use super::writing::insert_each;
 use super::{SqlStore, schema};
@@ -120,7 +119,7 @@ impl PlanStore for SqlStore {
         .await
     }
 
-    async fn plan_parts(&self, plan: PlanId, path: Option<&str>) -> Result<Vec<Value>, Error> {
+    async fn plan_parts(&self, plan: PlanId, path: Option<&str>) -> Result<Vec<String>, Error> {
         let mut select = Query::select();
         select.columns(["id", "body"]).from(schema::PLAN_PART).and_where(Expr::col("plan").eq(plan.to_string()));
         if let Some(path) = path {
@@ -227,13 +226,13 @@ const PART_COLUMNS: [&str; 5] = ["id", "plan", "number", "place", "body"];
 impl SqlStore {
     fn row_of_part(&self, plan: PlanId, number: usize, part: &PlanPart) -> Result<Vec<Expr>, Fault> {
         let id = self.outside.uuid().to_string();
-        let body = sealed(&self.vault, &id, &part.body, false)?;
+        let body = self.vault.seal(&id, &part.body)?;
         Ok(vec![
             id.into(),
             plan.to_string().into(),
             i64::try_from(number).unwrap_or(i64::MAX).into(),
             Digest::of(&part.path).0.into(),
-            body,
+            body.into(),
         ])
     }
 

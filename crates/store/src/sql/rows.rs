@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kiln_resource::{SoftwareConfig, SoftwareDeployment, State};
-use kiln_value::Value;
 use sea_orm::sea_query::Expr;
 use sea_orm::{QueryResult, TryGetable};
 use serde::Serialize;
@@ -271,9 +270,9 @@ impl<'r> Columns<'r> {
     }
 
     /// The ID and the sealed body of a part of a plan.
-    pub(super) fn plan_part(&mut self, vault: &Vault) -> Result<Value, Fault> {
+    pub(super) fn plan_part(&mut self, vault: &Vault) -> Result<String, Fault> {
         let row = self.text()?;
-        self.guarded(vault, &row)
+        Ok(vault.open_value(&row, self.text()?)?)
     }
 
     /// ID and name of a user.

@@ -42,6 +42,8 @@ pub(super) const PLAN_PART: &str = "kiln_plan_part";
 pub(super) const GUARD: &str = "kiln_guard";
 /// Quotas of projects.
 pub(super) const QUOTA: &str = "kiln_quota";
+/// How long operations of resources took.
+pub(super) const DURATION: &str = "kiln_duration";
 /// How often stacks are compared with their objects.
 pub(super) const DRIFT_SCHEDULE: &str = "kiln_drift_schedule";
 /// Stacks that are compared regularly, and what was found.

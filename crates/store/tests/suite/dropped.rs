@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use kiln_resource::{Action, ResourceId, SoftwareChange, SoftwareConfig, Status};
 use kiln_store::{
-    Approval, Author, Batch, Claimable, ConfigQuery, CredentialsId, EngineInfo, Error, EventQuery, GuardId, Lease,
-    Message, MessageId, MessageKind, NewPlan, NewStack, Options, OrphanQuery, Plan, PlanId, PlanPart, PlanState,
-    Retention, Silent, SqlStore, Stack, StackId, StackQuery, StackRequest, Store, UnusedCredentials,
+    Approval, Author, Batch, Claimable, ConfigQuery, CredentialsId, Durations, EngineInfo, Error, EventQuery, GuardId,
+    Histogram, Lease, Message, MessageId, MessageKind, NewPlan, NewStack, Options, OrphanQuery, Plan, PlanId, PlanPart,
+    PlanState, Retention, Silent, SqlStore, Stack, StackId, StackQuery, StackRequest, Store, UnusedCredentials,
 };
 use kiln_value::{Secret, Value};
 use uuid::Uuid;
@@ -73,8 +73,14 @@ impl<'a> Ground<'a> {
             created: at(0),
             expires: None,
         };
-        let parts = vec![PlanPart { path: String::new(), body: Value::Null }];
+        let parts = vec![PlanPart { path: String::new(), body: "{}".to_owned() }];
         NewPlan { plan, desired: Some(text(&Uuid::new_v4().to_string())), parts }
+    }
+
+    fn durations() -> Durations {
+        let mut histogram = Histogram::default();
+        histogram.add(TTL);
+        Durations::from([(("OS::Nova::Server".to_owned(), Action::Create), histogram)])
     }
 
     fn approval(&self) -> Approval {
@@ -135,6 +141,7 @@ impl<'a> Ground<'a> {
             reject_plan: store.reject_plan(self.plan().plan.id);
             approve_plan: store.approve_plan(&self.approval());
             delete_plans: store.delete_plans(&[self.plan().plan.id]);
+            add_durations: store.add_durations(&Self::durations());
             add_guard: store.add_guard(&crate::guards::guard(None));
             lift_guard: store.lift_guard(PROJECT, GuardId(Uuid::new_v4()), &crate::guards::author());
             change_software: store.change_software(&SoftwareChange::PutConfig(self.config()));
@@ -168,7 +175,7 @@ impl<'a> Ground<'a> {
 }
 
 /// What is not dropped: it reads with one statement, as others that are dropped do, or has no transaction.
-const READS: [&str; 46] = [
+const READS: [&str; 47] = [
     "approvals",
     "backlog",
     "children",
@@ -182,6 +189,7 @@ const READS: [&str; 46] = [
     "credentials",
     "deployed_configs",
     "due_messages",
+    "durations",
     "ended_children",
     "engines",
     "event",

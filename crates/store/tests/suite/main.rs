@@ -10,6 +10,7 @@ mod credentials;
 mod doorbell;
 mod drift;
 mod dropped;
+mod durations;
 mod encryption;
 mod full_disk;
 mod guards;

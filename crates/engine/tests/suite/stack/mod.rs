@@ -62,8 +62,8 @@ pub(crate) async fn save_plan(backends: &Backends, preview: &Preview) -> PlanId 
         None => Vec::new(),
     };
     let parts = StackPart::split(resources, observed, Vec::new(), &generations).expect("JSON").into_iter();
-    let body = |part: StackPart| serde_json::from_value(serde_json::to_value(part).expect("JSON")).expect("a value");
-    let parts = parts.map(|(path, part)| PlanPart { path, body: body(part) }).collect();
+    let parts =
+        parts.map(|(path, part)| PlanPart { path, body: serde_json::to_string(&part).expect("JSON") }).collect();
     let plan = Plan {
         id: PlanId(backends.chance.uuid()),
         project: stack.project.clone(),

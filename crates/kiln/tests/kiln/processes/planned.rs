@@ -1,12 +1,12 @@
-//! kill -9 of the API and of the engine while a plan is saved and executed: it is executed once, or can still be executed, and
-//! never twice or in part.
+//! kill -9 of the API and of the engine while a plan is saved, approved and executed: it is executed once, or can still be
+//! executed, and never twice or in part.
 //!
 //! `KILN_CRASHES` is the number of seeds.
 
 use std::time::{Duration, Instant};
 
 use kiln_client::{Bundle, Client, OperationPage, PlanFilter, RequestToPlan, SavedPlan, StackRequest};
-use kiln_testcloud::{Service, Snapshot, Testcloud};
+use kiln_testcloud::{Account, Service, Snapshot, Testcloud};
 use kiln_value::{Value, value};
 use rand::rngs::StdRng;
 use rand::{Rng as _, SeedableRng as _};
@@ -20,7 +20,7 @@ fn seeds() -> std::ops::Range<u64> {
     0..std::env::var("KILN_CRASHES").ok().and_then(|count| count.parse().ok()).unwrap_or(2)
 }
 
-async fn cluster() -> (Cluster, Client) {
+async fn cluster(options: &str) -> (Cluster, Client) {
     let cloud = Testcloud::builder().latency(Duration::from_millis(5)).build_time(Duration::from_millis(300));
     let limits = Limits {
         lease: Duration::from_secs(1),
@@ -29,7 +29,8 @@ async fn cluster() -> (Cluster, Client) {
         list_delay: Duration::from_millis(100),
         drain: Duration::from_secs(5),
     };
-    let cluster = Cluster::start(cloud.start().await.expect("a simulated cloud"), "sqlite", 1, limits).await;
+    let cloud = cloud.start().await.expect("a simulated cloud");
+    let cluster = Cluster::start_with(cloud, "sqlite", 1, limits, options).await;
     let client = cluster.client(cluster.cloud.users().demo);
     (cluster, client)
 }
@@ -56,7 +57,7 @@ async fn executions(client: &Client, plan: &str) -> usize {
 /// The engine is killed before, during and between the calls.
 async fn engine_is_killed(seed: u64) {
     let mut chance = StdRng::seed_from_u64(seed);
-    let (mut cluster, client) = cluster().await;
+    let (mut cluster, client) = cluster("").await;
     let before: Snapshot = cluster.cloud.snapshot();
     let wanted = Wanted { pairs: 2, nested: true, members: 1, volume: true, ..Wanted::small() };
     client.create_stack(STACK, &wanted.request()).await.expect("a create");
@@ -114,7 +115,7 @@ fn numbered(number: u64) -> StackRequest {
 /// The API is killed at another time of each call.
 async fn api_is_killed(seed: u64) {
     let mut chance = StdRng::seed_from_u64(seed);
-    let (mut cluster, client) = cluster().await;
+    let (mut cluster, client) = cluster("").await;
     client.create_stack(STACK, &numbered(0)).await.expect("a create");
     settled(&client, "CREATE_COMPLETE", "create").await;
     let mut done = 0;
@@ -161,6 +162,43 @@ async fn api_is_killed(seed: u64) {
     cluster.end().await;
 }
 
+/// The API is killed while a plan is approved: the approval is there or not, and it counts once.
+async fn approval_is_killed(seed: u64) {
+    let mut chance = StdRng::seed_from_u64(seed);
+    let (mut cluster, client) = cluster("[kiln]\nplan_approvals = 1\n").await;
+    client.create_stack(STACK, &numbered(0)).await.expect("a create");
+    settled(&client, "CREATE_COMPLETE", "create").await;
+    let approver = Account { project: cluster.cloud.users().demo.project, ..cluster.cloud.users().admin };
+    for number in 1..=4 {
+        let wait = Duration::from_micros(chance.random_range(0..20_000));
+        let place = format!("seed {seed}, number {number}, killed after {wait:?}");
+        let plan = saved(&client, &numbered(number)).await;
+        let (id, digest) = (text(&plan, "id"), text(&plan, "digest"));
+        let approving = tokio::spawn({
+            let (other, id) = (cluster.client(approver), id.clone());
+            async move { other.approve_plan(&id).await }
+        });
+        tokio::time::sleep(wait).await;
+        cluster.restart_api().await;
+        let answer = approving.await.expect("no panic");
+        let approvals = async || {
+            let plan = client.saved_plan(&id).await.expect("a plan");
+            plan.value().get("approvals").and_then(Value::as_list).map_or(0, <[Value]>::len)
+        };
+        let given = approvals().await;
+        assert!(given == 1 || answer.is_err(), "{place}: it said that it was approved");
+        if given == 0 {
+            let refused = client.execute_plan(&id, &digest).await.expect_err("refused").to_string();
+            assert!(refused.contains("0 of the 1 approvals"), "{place}: {refused}");
+        }
+        cluster.client(approver).approve_plan(&id).await.expect("approved, perhaps again");
+        assert_eq!(approvals().await, 1, "{place}");
+        client.execute_plan(&id, &digest).await.expect("approved");
+        settled(&client, "UPDATE_COMPLETE", &place).await;
+    }
+    cluster.end().await;
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_plan_is_executed_once_although_the_engine_is_killed() {
     for seed in seeds() {
@@ -172,5 +210,12 @@ async fn a_plan_is_executed_once_although_the_engine_is_killed() {
 async fn a_plan_is_executed_once_or_not_at_all_although_the_api_is_killed() {
     for seed in seeds() {
         Box::pin(api_is_killed(seed)).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_approval_counts_once_although_the_api_is_killed() {
+    for seed in seeds() {
+        Box::pin(approval_is_killed(seed)).await;
     }
 }
