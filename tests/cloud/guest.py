@@ -19,14 +19,18 @@ def hooks_of_agents():
     """The folder with the hooks of heat-agents."""
     unpacked = VENV / 'heat-agents'
     if not unpacked.exists():
-        with tempfile.TemporaryDirectory() as folder:
+        # On the same file system, so that it appears as a whole: another script may do the same now.
+        with tempfile.TemporaryDirectory(dir=VENV) as folder:
             # Only the source distribution contains the hooks.
             command = [str(VENV / 'bin/pip'), 'download', '-q', '--no-deps', '--no-binary', 'heat-agents']
             subprocess.run([*command, '-d', folder, 'heat-agents'], check=True)
             archive = next(pathlib.Path(folder).glob('*.tar.gz'))
             with tarfile.open(archive) as tar:
                 tar.extractall(folder)
-            shutil.copytree(next(path for path in pathlib.Path(folder).iterdir() if path.is_dir()), unpacked)
+            try:
+                next(path for path in pathlib.Path(folder).iterdir() if path.is_dir()).rename(unpacked)
+            except OSError:
+                assert unpacked.exists()
     return unpacked
 
 
