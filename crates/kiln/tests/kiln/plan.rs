@@ -537,6 +537,7 @@ fn mistakes(value: &serde_json::Value, schema: &serde_json::Value, root: &serde_
         "string" => value.is_string(),
         "boolean" => value.is_boolean(),
         "integer" => value.is_u64(),
+        "number" => value.is_number(),
         other => panic!("no type {other}"),
     };
     if schema["type"].as_str().is_some_and(|name| !is_type(name)) {
