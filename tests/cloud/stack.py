@@ -1,5 +1,6 @@
 """A stack of a document or a package, through the requests and the commands of Kiln (for topology.py)."""
 import json
+import os
 import subprocess
 import time
 import urllib.parse
@@ -7,7 +8,7 @@ import urllib.parse
 from harness.pypi import TARGET
 from harness.request import call, send
 
-KILN = TARGET / 'release/kiln'
+KILN = os.environ.get('KILN', str(TARGET / 'release/kiln'))
 # Seconds that an operation may take.
 PATIENCE = 180
 TYPES = {b'PK': 'application/zip', b'\x1f\x8b': 'application/gzip'}
