@@ -134,19 +134,16 @@ impl<'a> Plan<'a> {
     /// How long it takes, if that is known and takes a while.
     fn time(&self) -> Option<String> {
         let estimate = self.document.estimate.as_ref().filter(|estimate| estimate.seconds_at_most >= 1.0)?;
-        let Estimate { seconds, seconds_at_most, operations, unknown } = estimate;
+        let Estimate { seconds, seconds_at_most, operations, unknown } = &**estimate;
         let earlier =
             if *operations == 1 { "1 earlier operation" } else { &format!("{operations} earlier operations") };
-        let mut text =
-            format!("about {}, seldom more than {} (from {earlier})", duration(*seconds), duration(*seconds_at_most));
-        if let Some((first, more)) = unknown.split_first() {
-            text += "; there are none of ";
-            text += first;
-            if !more.is_empty() {
-                text += &format!(" and {} other types", more.len());
-            }
-        }
-        Some(text)
+        let (about, most) = (duration(*seconds), duration(*seconds_at_most));
+        let unknown = match unknown.as_slice() {
+            [] => String::new(),
+            [one] => format!("; there are none of {one}"),
+            [first, more @ ..] => format!("; there are none of {first} and of {} other types", more.len()),
+        };
+        Some(format!("about {about}, seldom more than {most} (from {earlier}){unknown}"))
     }
 
     /// The number of resources that change by their risk, the highest first; `None`: nothing changes.

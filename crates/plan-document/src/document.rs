@@ -52,7 +52,7 @@ pub struct PlanDocument {
     pub preflight: Vec<Check>,
     /// How long it takes; none if nothing is known, or nothing changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub estimate: Option<Estimate>,
+    pub estimate: Option<Box<Estimate>>,
 }
 
 impl PlanDocument {

@@ -24,7 +24,7 @@ impl Service {
         let changing =
             plan.resources.iter().filter(|entry| !entry.decision.is_kept() && is_known(&entry.resource_type));
         let types: BTreeSet<String> = changing.map(|entry| entry.resource_type.clone()).collect();
-        plan.estimate = estimate(&plan.resources, &self.backends.store.durations(&types).await?);
+        plan.estimate = estimate(&plan.resources, &self.backends.store.durations(&types).await?).map(Box::new);
         Ok(())
     }
 
@@ -32,7 +32,7 @@ impl Service {
     ///
     /// # Errors
     /// Those of the store.
-    pub async fn estimate_of(&self, operation: &Operation) -> Result<Option<Estimate>, Error> {
+    pub async fn estimate_of(&self, operation: &Operation) -> Result<Option<Box<Estimate>>, Error> {
         let Some(id) = operation.plan else { return Ok(None) };
         let plan = self.backends.store.plan(&operation.project, id).await?;
         let content = plan.map(|plan| Content::of_body(&plan.body)).transpose()?;
@@ -199,8 +199,9 @@ mod tests {
     /// Creates that took 10 s and one that took 100 s, deletes of 3 s.
     fn durations() -> Durations {
         let mut creates = Histogram::default();
-        (0..8).for_each(|_| creates.add(Duration::from_secs(10)));
-        (0..2).for_each(|_| creates.add(Duration::from_secs(100)));
+        for seconds in [10; 8].into_iter().chain([100; 2]) {
+            creates.add(Duration::from_secs(seconds));
+        }
         let mut deletes = Histogram::default();
         deletes.add(Duration::from_secs(3));
         let of = |action| ("Server".to_owned(), action);

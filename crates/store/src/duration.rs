@@ -74,7 +74,9 @@ mod tests {
 
     fn of(times: &[f64]) -> Histogram {
         let mut histogram = Histogram::default();
-        times.iter().for_each(|time| histogram.add(Duration::from_secs_f64(*time)));
+        for time in times {
+            histogram.add(Duration::from_secs_f64(*time));
+        }
         histogram
     }
 

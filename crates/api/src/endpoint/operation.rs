@@ -63,7 +63,7 @@ async fn show(call: &Call) -> Result<Response, ApiError> {
     let estimate = call.service().estimate_of(&listed.operation).await?;
     if let Some(shown) = shown.as_map_mut() {
         shown.insert("root_cause".to_owned(), cause.unwrap_or_default());
-        shown.insert("estimate".to_owned(), estimate.map(self::estimate).unwrap_or_default());
+        shown.insert("estimate".to_owned(), estimate.map(|estimate| self::estimate(*estimate)).unwrap_or_default());
     }
     Ok(reply::json(&value!({ "operation": shown })))
 }

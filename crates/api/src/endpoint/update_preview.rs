@@ -52,11 +52,11 @@ pub(super) static PATCH: Endpoint = Endpoint {
 };
 
 async fn put(call: &Call) -> Result<Response, ApiError> {
-    run(call, false).await
+    Box::pin(run(call, false)).await
 }
 
 async fn patch(call: &Call) -> Result<Response, ApiError> {
-    run(call, true).await
+    Box::pin(run(call, true)).await
 }
 
 /// Heat's lists, and in addition the outputs that change and the version of the stack, which an update can name

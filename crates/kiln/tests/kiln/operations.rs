@@ -65,16 +65,17 @@ fn a_stack_tells_who_requested_what_and_returns_to_a_revision() {
 #[test]
 fn a_plan_says_how_long_it_takes_and_its_operation_how_long_it_took() {
     let folder = Folder::new("operations-time");
+    // Resources that wait for each other.
     let slow = |names: &[&str]| {
-        let mut template = "heat_template_version: 2018-08-31\nresources:\n".to_owned();
-        let mut before = "[]".to_owned();
-        for name in names {
-            template += &format!(
-                "  {name}: {{type: OS::Heat::TestResource, depends_on: {before}, properties: {{wait_secs: 1}}}}\n"
-            );
-            before = format!("[{name}]");
-        }
-        template
+        let resources = names.iter().enumerate().map(|(place, name)| {
+            let before = names[..place].last().copied().unwrap_or_default();
+            format!("  {name}: {{type: OS::Heat::TestResource, depends_on: [{before}], properties: {{wait_secs: 1}}}}")
+        });
+        ["heat_template_version: 2018-08-31".to_owned(), "resources:".to_owned()]
+            .into_iter()
+            .chain(resources)
+            .collect::<Vec<_>>()
+            .join("\n")
     };
     folder.write("one.yaml", &slow(&["a"]));
     folder.write("three.yaml", &slow(&["a", "b", "c"]));
