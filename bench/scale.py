@@ -257,8 +257,9 @@ def saved_plan(cluster):
         answer = cluster.call(*call)
         return time.time() - start, answer
     body = {'action': 'update', 'stack': 'planned', 'template': changed}
-    previewed, _ = timed('PUT', f"/stacks/planned/{shown['id']}/preview?plan=true", {'template': changed})
     saved, answer = timed('POST', '/plans', body)
+    of_save = cluster.peak() - before
+    previewed, _ = timed('PUT', f"/stacks/planned/{shown['id']}/preview?plan=true", {'template': changed})
     path = f"/plans/{answer['plan']['id']}"
     listed, _ = timed('GET', '/plans')
     read, _ = timed('GET', path)
@@ -268,7 +269,7 @@ def saved_plan(cluster):
     settled, more = time.time() - start, cluster.peak() - before
     cluster.delete('planned')
     return saved, (f'a preview takes {previewed:.2f} s, a list {listed:.2f} s, a read {read:.2f} s; executed in {executed:.2f} s, '
-                   f'updated in {settled:.2f} s; {more:.0f} MB more')
+                   f'updated in {settled:.2f} s; the save {of_save:.0f} MB more, all {more:.0f} MB')
 
 
 def nest(text):

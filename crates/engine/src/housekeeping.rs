@@ -1,5 +1,5 @@
-//! Housekeeping: purges old data, stores how long operations took, deletes the projects of the users of deleted stacks, and revokes credentials that no live
-//! stack uses.
+//! Housekeeping: purges old data, deletes the projects of the users of deleted stacks, revokes credentials that no live stack
+//! uses, and stores how long operations took.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

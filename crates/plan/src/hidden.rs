@@ -189,6 +189,11 @@ impl<T> Guarded<T> {
         self.content
     }
 
+    /// Whether something is hidden at all.
+    pub fn hides(&self) -> bool {
+        !self.hidden.is_empty()
+    }
+
     /// The content, to add something to it.
     pub fn content_mut(&mut self) -> &mut T {
         &mut self.content

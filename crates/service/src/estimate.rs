@@ -196,7 +196,7 @@ mod tests {
         }
     }
 
-    /// Creates that took 10 s and one that took 100 s, deletes of 3 s.
+    /// Eight creates that took 10 s and two that took 100 s, and a delete of 3 s.
     fn durations() -> Durations {
         let mut creates = Histogram::default();
         for seconds in [10; 8].into_iter().chain([100; 2]) {

@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use kiln_plan::Note;
 use kiln_plan::kind::TEMPLATE;
 use kiln_resource::physical_name::physical_name;
-use kiln_resource::{State, Status};
+use kiln_resource::{Action, State, Status};
 use kiln_store::{Event, EventId};
 use kiln_value::Value;
 
@@ -39,19 +39,20 @@ impl Work {
         }
     }
 
-    /// Measures operations from their first event to their last one. An operation that another engine has begun is not
-    /// measured.
+    /// Measures creates, updates and deletes from their first event to their last one. One that another engine has begun is
+    /// not measured.
     fn time_operation(&mut self, note: &Note, now: Timestamp) {
+        let implementation = &note.kind.1;
+        let Ok(action @ (Action::Create | Action::Update | Action::Delete)) = note.action.parse() else { return };
+        if implementation == TEMPLATE {
+            return;
+        }
         if note.status == Status::InProgress {
             self.begun.insert(note.row, now);
-            return;
-        }
-        let Some(begun) = self.begun.remove(&note.row) else { return };
-        let implementation = &note.kind.1;
-        if note.status != Status::Complete || implementation == TEMPLATE {
-            return;
-        }
-        if let (Ok(action), Ok(time)) = (note.action.parse(), now.duration_since(begun).try_into()) {
+        } else if let Some(begun) = self.begun.remove(&note.row)
+            && note.status == Status::Complete
+            && let Ok(time) = now.duration_since(begun).try_into()
+        {
             self.actor.backends.caches.stopwatch.add(implementation, action, time);
         }
     }

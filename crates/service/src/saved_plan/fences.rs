@@ -167,6 +167,9 @@ pub(super) fn documented<T>(
     action: Action,
 ) -> (PlanDocument, Vec<HiddenProperty>) {
     let shown = previewed.shown(Door::Plan, |one| Plan::of(preview(one), action)).0;
+    if !previewed.hides() {
+        return (shown, Vec::new());
+    }
     let hidden = HiddenProperty::all(&shown, Plan::of(preview(previewed.expose()), action).0);
     (shown, hidden)
 }
