@@ -1,5 +1,6 @@
 //! Checks that messages are handled once and in order.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use jiff::Timestamp;
@@ -25,8 +26,13 @@ pub(crate) fn note(sim: &Simulation, row: &Resource) {
 /// Checks that the resources of a stack received the messages that were sent to them, in order and once.
 pub(crate) async fn check(sim: &Simulation, stack: &Stack) {
     let rows = sim.store.resources(stack.id).await.unwrap_or_default();
+    let query = EventQuery { stacks: vec![stack.id], ..EventQuery::default() };
+    let events = sim.store.events(&query).await.unwrap_or_default();
+    let moved =
+        |event: &Event| Some((event.reason.strip_prefix("moved from ")?.to_owned(), event.resource_name.clone()));
+    let moves: BTreeSet<(String, String)> = events.iter().filter_map(moved).collect();
     for row in &rows {
-        check_row(sim, stack, row);
+        check_row(sim, stack, row, &moves);
     }
 }
 
@@ -63,15 +69,13 @@ fn may_refuse(sim: &Simulation, stack: &Stack, name: &str, since: Timestamp) -> 
     })
 }
 
-fn check_row(sim: &Simulation, stack: &Stack, row: &Resource) {
+fn check_row(sim: &Simulation, stack: &Stack, row: &Resource, moves: &BTreeSet<(String, String)>) {
     let received = row.data.get("received").and_then(Value::as_list).unwrap_or_default();
     let mut sent = sim.ledger.messages();
     let template = sim.ledger.meaning(&stack.desired);
-    // What was sent to a former name reaches the resource that has the present one now, as with a name that stays.
-    let is_moved = |name: &str| {
-        let mut moves = template.iter().flat_map(|template| &template.moves);
-        moves.any(|(from, to)| from == name && *to == row.name)
-    };
+    // What was sent to a former name reaches the resource that has the present one now, as with a name that stays. A move in the
+    // template is none if there was no resource to move.
+    let is_moved = |name: &str| moves.contains(&(name.to_owned(), row.name.clone()));
     sent.retain(|message| {
         let name = message.resource.as_deref().unwrap_or_default();
         let is_to_row = name == row.name || row.former_names().any(|former| former == name) || is_moved(name);
