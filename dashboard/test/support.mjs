@@ -90,7 +90,8 @@ export async function open(browser, url, options = {}) {
   page.messages = [];
   page.on("console", (message) => page.messages.push(message.text()));
   page.on("pageerror", (error) => page.messages.push(String(error)));
-  page.setDefaultTimeout(15_000);
+  // The machine may compile beside it.
+  page.setDefaultTimeout(60_000);
   await page.goto(url);
   return page;
 }

@@ -183,9 +183,9 @@ test("a new stack from a form: validated, planned, executed", async () => {
   await page.getByRole("button", { name: "Show the plan" }).click();
   await page.getByText("create formed: 2 of 2 resources").waitFor();
   await page.getByRole("button", { name: "Execute" }).click();
-  await page.getByText("2 of 2 resources").waitFor();
-  const made = await api(kiln, "GET", "/stacks/formed");
-  const { status, body } = made.status === 200 ? made : await api(kiln, "GET", new URL(page.url()).hash.slice(1).replace("/time", ""));
+  await page.waitForURL(/#\/stacks\/.*formed/);
+  const place = new URL(page.url()).hash.slice(1).replace("/time", "");
+  const { status, body } = await api(kiln, "GET", place);
   assert.equal(status, 200);
   assert.equal(body.stack.parameters.size, "12");
   assert.deepEqual(page.messages, []);

@@ -14,7 +14,8 @@ one with a scaling group, a wait condition and hidden parameters. Then:
   the projects to Kiln and back twice; every request is answered, and every signal is stored,
 - `switch` gives the projects to Kiln: Heat cannot change their stacks any more; `--back` gives them back; they are switched again,
 - Heat is stopped and Kiln started with `heat.conf` at the same addresses: all stacks, resources and events have their IDs,
-  the alarm URL that Heat has made scales the group, the URL of the wait handle takes a signal,
+  the alarm URL that Heat has made scales the group, the URL of the wait handle takes a signal, an agent with what Heat has put
+  into its server carries out deployments; the server is suspended and resumed, a snapshot is made and deleted,
 - each stack is updated with its own template: its objects stay,
 - every second stack is deleted, and Kiln makes one,
 - `compare` says that the others can go back, and `switch --back` writes what has changed into Heat's tables,
@@ -41,6 +42,7 @@ virtual_environment('openstack', *OPENSTACK)
 import requests  # noqa: E402
 from heatclient import client as heat  # noqa: E402
 
+import guest_of_heat  # noqa: E402
 from public import Fixtures, CORPUS, OLD_IMAGE, chosen, connect, edited  # noqa: E402
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -230,6 +232,11 @@ def made_by_heat(sides, runs, values, scratch):
     stack = sides['demo'].settled('taken-own')
     check('Heat makes the own stack', stack.stack_status == 'CREATE_COMPLETE', stack.stack_status_reason)
     made['demo', 'taken-own'] = fields
+    fields = dict(template=guest_of_heat.TEMPLATE, files={}, environment={}, parameters={})
+    sides['demo'].client.stacks.create(stack_name='taken-guest', disable_rollback=True, **fields)
+    stack = sides['demo'].settled('taken-guest')
+    check('Heat makes the stack of the agent', stack.stack_status == 'CREATE_COMPLETE', stack.stack_status_reason)
+    made['demo', 'taken-guest'] = fields
     return made
 
 
@@ -245,6 +252,28 @@ def until(right, seconds=30):
 def output(side, name, key):
     stack = side.client.stacks.get(name)
     return next(one['output_value'] for one in stack.outputs if one['output_key'] == key)
+
+
+def greeted(side, whom):
+    """An update whose deployment the agent carries out."""
+    fields = dict(template=guest_of_heat.TEMPLATE, parameters={'greeting': whom})
+    side.client.stacks.update('taken-guest', existing=True, **fields)
+    stack = side.settled('taken-guest')
+    check(f'the agent carries out a deployment: {whom}', stack.stack_status == 'UPDATE_COMPLETE', stack.stack_status_reason)
+    check(f'its answer is stored: {whom}', output(side, 'taken-guest', 'answer') == whom)
+
+
+def slept(side):
+    """A suspend, a resume, and a snapshot. Not of the stack with the scaling group: after a snapshot, Heat does not find it."""
+    for action in ('suspend', 'resume'):
+        getattr(side.client.actions, action)('taken-guest')
+        stack = side.settled('taken-guest')
+        check(f'{action} of the server and its deployment', stack.stack_status == f'{action.upper()}_COMPLETE', stack.stack_status_reason)
+    snapshot = side.client.stacks.snapshot('taken-guest', name='taken')
+    stack = side.settled('taken-guest')
+    check('a snapshot is made', stack.stack_status == 'SNAPSHOT_COMPLETE', stack.stack_status_reason)
+    side.client.stacks.snapshot_delete('taken-guest', snapshot['id'])
+    check('a snapshot is deleted', until(lambda: not side.client.stacks.snapshot_list('taken-guest')['snapshots']))
 
 
 def before_heat(kiln, side, projects, scratch):
@@ -314,6 +343,8 @@ def under_kiln(sides, made, before):
     check('the signal is stored', stored and stored.get('data') == 'done', stored)
     check('a random string keeps its value', output(demo, 'taken-own', 'random') == kept)
     updated(sides, made)
+    greeted(demo, 'Kiln')
+    slept(demo)
 
 
 def updated(sides, made):
@@ -344,7 +375,7 @@ def deleted(sides, stacks):
 
 def changed_by_kiln(sides, made):
     """Kiln deletes every second stack and makes one of its own; returns the stacks that are left, and what clients see."""
-    gone = [one for one in list(made)[::2] if one[1] != 'taken-own']
+    gone = [one for one in list(made)[::2] if one[1] not in ('taken-own', 'taken-guest')]
     deleted(sides, gone)
     left = {one: fields for one, fields in made.items() if one not in gone}
     fields = dict(template=OWN, files={}, environment={}, parameters={'secret': 'swordfish-planted'})
@@ -373,6 +404,7 @@ def under_heat_again(sides, left, before):
         check(f'{stack}: the group has grown', until(lambda: output(demo, stack, 'size') == size + 1, 90))
         demo.settled(stack)
         check(f'{stack}: a random string keeps its value', output(demo, stack, 'random') == random)
+    greeted(demo, 'Heat')
     updated(sides, left)
     deleted(sides, list(left))
 
@@ -399,6 +431,8 @@ def main():
     with tempfile.TemporaryDirectory() as scratch, \
             Fixtures(sides['demo'].cloud, sides['admin'].cloud, images) as values:
         objects = {name: side.objects() for name, side in sides.items()}
+        agent = guest_of_heat.Agent(sides['demo'].client, 'taken-guest', API)
+        agent.start()
         made = made_by_heat(sides, runs, values, scratch)
         before = {name: side.tree() for name, side in sides.items()}
         projects = [word for side in sides.values() for word in ('--project', side.project)]
@@ -445,6 +479,8 @@ def main():
             database('DELETE FROM kiln_heat_fence')
             start_heat(version)
         under_heat_again(sides, left, before)
+        agent.stop()
+        check('every signal of the agent is taken', not agent.failures, agent.failures)
         time.sleep(5)
         for name, side in sides.items():
             for kind, ids in side.objects().items():

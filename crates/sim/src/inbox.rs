@@ -28,9 +28,9 @@ pub(crate) async fn check(sim: &Simulation, stack: &Stack) {
     let rows = sim.store.resources(stack.id).await.unwrap_or_default();
     let query = EventQuery { stacks: vec![stack.id], ..EventQuery::default() };
     let events = sim.store.events(&query).await.unwrap_or_default();
-    let moved =
+    let from_and_to =
         |event: &Event| Some((event.reason.strip_prefix("moved from ")?.to_owned(), event.resource_name.clone()));
-    let moves: BTreeSet<(String, String)> = events.iter().filter_map(moved).collect();
+    let moves: BTreeSet<(String, String)> = events.iter().filter_map(from_and_to).collect();
     for row in &rows {
         check_row(sim, stack, row, &moves);
     }

@@ -51,9 +51,13 @@ impl HeatApi {
 
 /// A service before a Heat: its log, and the addresses of its APIs.
 fn before(heat: &Heat, url: &str) -> (Running, String, String) {
+    serving(heat, &format!("[kiln]\nheat_api_url = {url}\nheat_cfn_url = {url}\n"))
+}
+
+/// A service with more options.
+fn serving(heat: &Heat, more: &str) -> (Running, String, String) {
     let text = std::fs::read_to_string(&heat.kiln_conf).unwrap();
-    let both = format!("[kiln]\nheat_api_url = {url}\nheat_cfn_url = {url}\n");
-    let text = format!("{text}{both}[heat_api_cfn]\nbind_host = 127.0.0.1\nbind_port = 0\n");
+    let text = format!("{text}{more}[heat_api_cfn]\nbind_host = 127.0.0.1\nbind_port = 0\n");
     let config = heat.folder.write("before.conf", &text).display().to_string();
     let service = Running::start(heat.folder.kiln(&["serve", "--config-file", &config]));
     let serving = service.wait_for("serving address=");
@@ -281,5 +285,68 @@ async fn a_heat_that_is_down_does_not_stop_the_projects_of_kiln() {
     HeatApi::default().serve_at(&place).await;
     let answer = waiting.join().unwrap();
     assert!(status(&answer) == 200 && answer.contains(OF_HEAT), "{answer}");
+    assert_eq!(service.stop().0, 0);
+}
+
+/// Two operators do the same at the same time, and one rehearses meanwhile.
+#[tokio::test(flavor = "multi_thread")]
+async fn two_switches_of_a_project_end_as_one() {
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let heat = Heat::load("twice", "convergence", &cloud, sqlite).await;
+    let project = heat.move_to_demo(&cloud).await;
+    let api = HeatApi::default();
+    // A Heat behind a path.
+    let (service, address, _) = before(&heat, &format!("{}/orchestration/", api.serve().await));
+    let stacks = format!("/v1/{project}/stacks");
+    let answered = || send(&address, "GET", &stacks, &[], "");
+    assert!(answered().contains(&format!("{OF_HEAT}GET /orchestration{stacks}")), "{}", answered());
+    let source = heat.folder.path().join("heat.conf").display().to_string();
+    let words = ["manage", "take-over", "switch", "--config-file", &heat.kiln_conf, "--heat-config", &source];
+    let words = [&words[..], &["--project", &project]].concat();
+    let owner = || heat.values("SELECT owner FROM kiln_project_owner");
+    for round in 0..3 {
+        for (more, ends_with) in [(&["--rehearse"][..], "kiln"), (&["--back"], "")] {
+            let begin = |more: &[&str]| heat.folder.kiln(&[&words[..], more].concat()).spawn().unwrap();
+            let back = if ends_with.is_empty() { &["--back"][..] } else { &[] };
+            let mut all = [begin(back), begin(back), begin(more)];
+            let codes: Vec<_> = all.iter_mut().map(|one| one.wait().unwrap().code()).collect();
+            let done = codes[..2].contains(&Some(0));
+            assert!(done && codes.iter().all(|code| matches!(code, Some(0 | 1))), "{round} {more:?}: {codes:?}");
+            assert_eq!(owner().await.concat(), ends_with, "{round} {more:?}: {codes:?}");
+            // Without a token, Kiln refuses it, and the double of Heat answers.
+            assert_eq!(status(&answered()), if ends_with.is_empty() { 200 } else { 401 }, "{round} {more:?}");
+        }
+    }
+    assert_eq!(service.stop().0, 0);
+}
+
+/// A service looks for stacks of a Heat in tables that `finish` drops.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_service_goes_on_when_the_tables_of_heat_are_dropped() {
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let heat = Heat::load("finish-serving", "convergence", &cloud, sqlite).await;
+    let project = heat.move_to_demo(&cloud).await;
+    let (service, address, _) = serving(&heat, "");
+    let token = token(&cloud, cloud.users().demo).await;
+    let stacks = format!("/v1/{project}/stacks");
+    let list = || send(&address, "GET", &stacks, &[("x-auth-token", token.as_str())], "");
+    assert_eq!(status(&list()), 503, "they belong to Heat");
+    heat.import(&[]);
+    heat.take_over("switch", &["--project", &project]).ok();
+    // It notices a switch within some seconds.
+    let start = std::time::Instant::now();
+    while status(&list()) != 200 {
+        assert!(start.elapsed() < Duration::from_secs(20), "{}", list());
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let before = service.log().len();
+    heat.take_over("finish", &["--drop-heat-tables", "heat.db"]).ok();
+    for _ in 0..70 {
+        let answer = list();
+        assert!(status(&answer) == 200 && answer.contains("\"web\""), "{answer}");
+        tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+    let log = service.log().split_off(before);
+    assert!(!log.contains("WARN") && !log.contains("ERROR"), "{log}");
     assert_eq!(service.stop().0, 0);
 }
