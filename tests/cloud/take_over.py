@@ -264,16 +264,21 @@ def greeted(side, whom):
 
 
 def slept(side):
-    """A suspend, a resume, and a snapshot. Not of the stack with the scaling group: after a snapshot, Heat does not find it."""
+    """A suspend, a resume, and a snapshot."""
     for action in ('suspend', 'resume'):
         getattr(side.client.actions, action)('taken-guest')
         stack = side.settled('taken-guest')
         check(f'{action} of the server and its deployment', stack.stack_status == f'{action.upper()}_COMPLETE', stack.stack_status_reason)
-    snapshot = side.client.stacks.snapshot('taken-guest', name='taken')
-    stack = side.settled('taken-guest')
+    snapshot = side.client.stacks.snapshot('taken-own', name='taken')
+    stack = side.settled('taken-own')
     check('a snapshot is made', stack.stack_status == 'SNAPSHOT_COMPLETE', stack.stack_status_reason)
-    side.client.stacks.snapshot_delete('taken-guest', snapshot['id'])
-    check('a snapshot is deleted', until(lambda: not side.client.stacks.snapshot_list('taken-guest')['snapshots']))
+    side.client.stacks.snapshot_delete('taken-own', snapshot['id'])
+    check('a snapshot is deleted', until(lambda: not side.client.stacks.snapshot_list('taken-own')['snapshots']))
+    # Heat finds no scaling group to scale whose last action was a snapshot.
+    larger = OWN.replace('max_size: 4', 'max_size: 5')
+    side.client.stacks.update('taken-own', existing=True, template=larger, files={}, environment={}, parameters={})
+    stack = side.settled('taken-own')
+    check('it is updated after the snapshot', stack.stack_status == 'UPDATE_COMPLETE', stack.stack_status_reason)
 
 
 def before_heat(kiln, side, projects, scratch):
