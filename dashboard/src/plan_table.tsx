@@ -56,7 +56,7 @@ export function PlanTable({ plan }: { plan: PlanDocument }) {
         <p>
           Takes about {duration(plan.estimate.seconds * 1000)}, seldom more than{" "}
           {duration(plan.estimate.seconds_at_most * 1000)}
-          {plan.estimate.unknown && `; nothing is known of ${plan.estimate.unknown.join(", ")}`}.
+          {plan.estimate.unknown && `; no earlier operations of ${plan.estimate.unknown.join(", ")}`}.
         </p>
       )}
       {plan.snapshots && (

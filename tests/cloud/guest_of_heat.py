@@ -92,7 +92,7 @@ class Agent(threading.Thread):
 
     def signal(self, inputs):
         result = {'answer': inputs['greeting'], 'deploy_stdout': '', 'deploy_stderr': '', 'deploy_status_code': 0}
-        # A guest sends it once.
+        # Guests do not send it again after an answer.
         answer = requests.request(inputs.get('deploy_signal_verb') or 'POST', inputs['deploy_signal_id'],
                                   data=json.dumps(result), headers={'content-type': 'application/json'}, timeout=120)
         if not answer.ok:

@@ -19,7 +19,8 @@ one with a scaling group, a wait condition and hidden parameters. Then:
 - each stack is updated with its own template: its objects stay,
 - every second stack is deleted, and Kiln makes one,
 - `compare` says that the others can go back, and `switch --back` writes what has changed into Heat's tables,
-- Heat is started again, with --heat another release of it, which upgrades the schema first: it shows what Kiln has shown, its old and Kiln's new alarm URLs scale, it updates each stack without a
+- Heat is started again, with --heat another release of it, which upgrades the schema first: it shows what Kiln has shown, its old
+  and Kiln's new alarm URLs scale, the agent carries out a deployment, it updates each stack without a
   change of an object, and deletes each. Afterwards the cloud has no object of theirs.
 
 Prints one line per failure, and `N passed, N failed`. Heat is started again at the end.

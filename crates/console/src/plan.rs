@@ -140,8 +140,8 @@ impl<'a> Plan<'a> {
         let (about, most) = (duration(*seconds), duration(*seconds_at_most));
         let unknown = match unknown.as_slice() {
             [] => String::new(),
-            [one] => format!("; there are none of {one}"),
-            [first, more @ ..] => format!("; there are none of {first} and of {} other types", more.len()),
+            [one] => format!("; no earlier operations of {one}"),
+            [first, more @ ..] => format!("; no earlier operations of {first} and of {} other types", more.len()),
         };
         Some(format!("about {about}, seldom more than {most} (from {earlier}){unknown}"))
     }

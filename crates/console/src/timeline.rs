@@ -222,7 +222,7 @@ fn words(status: &str) -> String {
 
 /// `350 ms`, `4.2 s`, `3 m 05 s`.
 /// A duration for people: `350 ms`, `12.3 s`, `2 m 05 s`.
-pub fn duration(seconds: f64) -> String {
+pub(crate) fn duration(seconds: f64) -> String {
     if seconds < 1.0 {
         format!("{:.0} ms", seconds * 1000.0)
     } else if seconds < 60.0 {

@@ -392,9 +392,9 @@ impl Service {
         let parts = parts.iter().map(|part| serde_json::from_str(part).map_err(content::damaged));
         let parts = parts.collect::<Result<Vec<StackPart>, Error>>()?;
         let (resources, observed) = StackPart::joined(parts);
-        let whole = PlanDocument::new(header.action, header.stack, resources, header.outputs);
-        let PlanDocument { stack_id, version, snapshots, preflight, estimate, .. } = header;
-        let document = PlanDocument { stack_id, version, snapshots, preflight, estimate, ..whole };
+        // Sorted again, as the parts are stored by their stacks.
+        let PlanDocument { resources, .. } = PlanDocument::new(header.action, String::new(), resources, Vec::new());
+        let document = PlanDocument { resources, ..header };
         Ok(Some((document, observed)))
     }
 

@@ -30,3 +30,19 @@ impl Stopwatch {
         std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_could_not_be_stored_is_stored_with_what_comes_later() {
+        let (stopwatch, second) = (Stopwatch::default(), Duration::from_secs(1));
+        stopwatch.add("A", Action::Create, second);
+        let taken = stopwatch.take();
+        assert!(stopwatch.take().is_empty());
+        stopwatch.add("A", Action::Create, second);
+        stopwatch.put_back(&taken);
+        assert_eq!(stopwatch.take()[&("A".to_owned(), Action::Create)].total(), 2);
+    }
+}

@@ -7,6 +7,7 @@ use kiln_plan_document::Estimate;
 use kiln_service::{ListedOperation, Progress, RootCause};
 use kiln_store::{OperationQuery, Operations};
 use kiln_value::{Value, value};
+use serde::Serialize;
 
 use super::{Answer, Endpoint, Rule};
 use crate::call::Call;
@@ -41,6 +42,20 @@ pub(super) static SHOW: Endpoint = Endpoint {
     run: |call| Box::pin(show(call)),
 };
 
+#[derive(Serialize)]
+struct Whole {
+    operation: Shown,
+}
+
+#[derive(Serialize)]
+struct Shown {
+    #[serde(flatten)]
+    listed: Value,
+    root_cause: Option<Value>,
+    /// How long its plan was to take.
+    estimate: Option<Box<Estimate>>,
+}
+
 async fn list(call: &Call) -> Result<Response, ApiError> {
     let stack = call.stack_or_deleted().await?;
     let operations = call.service().operations(&query(call, Operations::OfTree(stack.root))?).await?;
@@ -58,14 +73,9 @@ pub(super) fn query(call: &Call, of: Operations) -> Result<OperationQuery, ApiEr
 async fn show(call: &Call) -> Result<Response, ApiError> {
     let stack = call.stack_or_deleted().await?;
     let listed = call.service().operation(&stack, call.params.get("operation_id")).await?;
-    let mut shown = view(&listed);
-    let cause = call.service().root_cause(&listed.operation).await?.map(cause);
+    let root_cause = call.service().root_cause(&listed.operation).await?.map(cause);
     let estimate = call.service().estimate_of(&listed.operation).await?;
-    if let Some(shown) = shown.as_map_mut() {
-        shown.insert("root_cause".to_owned(), cause.unwrap_or_default());
-        shown.insert("estimate".to_owned(), estimate.map(|estimate| self::estimate(*estimate)).unwrap_or_default());
-    }
-    Ok(reply::json(&value!({ "operation": shown })))
+    Ok(reply::json(&Whole { operation: Shown { listed: view(&listed), root_cause, estimate } }))
 }
 
 fn cause(cause: RootCause) -> Value {
@@ -74,16 +84,6 @@ fn cause(cause: RootCause) -> Value {
         "resource_type": (cause.resource_type),
         "error": (cause.class.to_string()),
         "message": (cause.message),
-    })
-}
-
-/// How long its plan was to take.
-fn estimate(Estimate { seconds, seconds_at_most, operations, unknown }: Estimate) -> Value {
-    value!({
-        "seconds": seconds,
-        "seconds_at_most": seconds_at_most,
-        "operations": operations,
-        "unknown": (unknown.into_iter().collect::<Value>()),
     })
 }
 
