@@ -10,7 +10,7 @@ use kiln_plan::{Blueprint, Nesting, ResourceTypes, Rules, Sources};
 use kiln_resource::{Action, Registry, Resource, StackId};
 use kiln_service::{StackContent, TemplateText, UpdateStack};
 use kiln_stack::{Backends, Chance, Clouds, LoadedStack, SystemClock, load};
-use kiln_store::{EventQuery, Message, MessageId, MessageKind, NewStack, Stack, StackRequest, Store};
+use kiln_store::{EventQuery, HealthMark, Message, MessageBody, MessageId, NewStack, Stack, StackRequest, Store};
 use kiln_store::{Options as StoreOptions, SqlStore};
 use kiln_template::Files;
 use kiln_template::StackIdentity;
@@ -385,8 +385,10 @@ impl Bench {
             id: MessageId(self.backends.chance.uuid()),
             stack,
             resource: Some(name.to_owned()),
-            kind: MessageKind::MarkUnhealthy,
-            body: value!({"mark_unhealthy": unhealthy, "reason": (step.get("reason").cloned())}),
+            body: MessageBody::MarkUnhealthy(HealthMark {
+                unhealthy,
+                reason: step.str_at("reason").map(str::to_owned),
+            }),
             due: Self::now(),
             sent: Self::now(),
         };

@@ -6,7 +6,9 @@ use jiff::Timestamp;
 use kiln_plan::Model;
 use kiln_resource::{Action, LOST_CREATE, Resource, State, Status};
 use kiln_stack::{Backends, export};
-use kiln_store::{Batch, Error, Event, EventId, Lease, Message, MessageId, MessageKind, Settle, Snapshot, Stack};
+use kiln_store::{
+    Batch, Error, Event, EventId, Lease, Message, MessageBody, MessageId, Settle, Snapshot, Stack, Timer,
+};
 use kiln_value::{Map, Value};
 
 use crate::unmarked::{self, UNMARKED};
@@ -92,8 +94,8 @@ async fn give_up_all(
     if is_refused {
         // The database also judges by its own clock what is due. If that is ahead, the actor would handle the message at once.
         let (id, due) = (MessageId(backends.chance.uuid()), now.max(store.now().await?) + AGAIN);
-        let (stack, kind, body) = (lease.stack, MessageKind::Timer, Value::Null);
-        let again = Message { id, stack, resource: None, kind, body, due, sent: now };
+        let body = MessageBody::Timer(Timer::default());
+        let again = Message { id, stack: lease.stack, resource: None, body, due, sent: now };
         store.commit(lease, Batch { timers: vec![again], ..Batch::default() }).await?;
     }
     Ok(())

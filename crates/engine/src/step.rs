@@ -537,11 +537,11 @@ impl Job {
         let left = Duration::from_micros(u64::try_from(left).unwrap_or(0)).min(self.call_limit);
         let now = self.backends.clock.monotonic();
         let believed_from = *self.memory.lost.get_or_insert(now + left);
-        let token = std::mem::replace(&mut self.facts.token, lost);
-        self.facts.unmarked_since = since;
+        let token = std::mem::replace(&mut self.facts.attempt.token, lost);
+        self.facts.attempt.unmarked_since = since;
         let is_believed = is_believed(now, believed_from);
         let found = self.find(cloud, !is_believed).await;
-        (self.facts.token, self.facts.unmarked_since) = (token, None);
+        (self.facts.attempt.token, self.facts.attempt.unmarked_since) = (token, None);
         match found {
             Ok(Verdict::Made(step)) => {
                 let id = step.physical_id.clone().unwrap_or_default();

@@ -137,9 +137,9 @@ impl Job {
 
     /// The IDs of the objects that look like the one of this create; `None` if they cannot be listed.
     async fn look_alikes(&mut self, cloud: &dyn Cloud) -> Option<Value> {
-        let since = self.facts.unmarked_since.replace(0);
+        let since = self.facts.attempt.unmarked_since.replace(0);
         let found = self.driver.find(&self.context(cloud)).await;
-        self.facts.unmarked_since = since;
+        self.facts.attempt.unmarked_since = since;
         match found {
             Ok(Found::Alike(alike)) => Some(alike.into_iter().filter_map(|object| object.step.physical_id).collect()),
             _ => None,
@@ -160,7 +160,7 @@ impl Job {
 
     /// Which of these objects a create without a mark has made.
     async fn tell_apart(&self, alike: Vec<Alike>) -> Result<Verdict, Failure> {
-        let since = self.facts.unmarked_since.unwrap_or(i64::MIN);
+        let since = self.facts.attempt.unmarked_since.unwrap_or(i64::MIN);
         let seconds = |time: Duration| i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
         let until = since.saturating_add(seconds(FRESH + self.call_limit));
         let data = &self.facts.data;

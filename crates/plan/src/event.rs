@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use kiln_resource::{Action, Phase, Resource, ResourceId, StackId, State, Status};
+use kiln_resource::{Action, Parting, Phase, Resource, ResourceId, StackId, State, Status};
 use kiln_value::{Map, Value};
 
 use crate::{Allowed, Blame, Decision, Guards, Hook, Hooks};
@@ -106,21 +106,6 @@ pub struct Target {
     pub kind: (String, String),
     /// An unused ID, for the row if there is none yet.
     pub fresh: ResourceId,
-}
-
-/// Who forgets a resource, and what its entry in the list of orphans says.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Parting {
-    /// ID of the user.
-    pub user_id: String,
-    /// Name of the user.
-    pub username: String,
-    /// The reason that the user gave; may be empty.
-    pub reason: String,
-    /// Names of the resources from the root stack to this one, joined with slashes.
-    pub path: String,
-    /// Region of the cloud, if one is configured.
-    pub region: Option<String>,
 }
 
 /// An event.

@@ -30,7 +30,7 @@ pub use allowed::{Allowed, StackInPlan};
 pub use blame::Blame;
 pub use blueprint::{Blueprint, Nesting, Sources};
 pub use decision::{CHECK_FAILED, Decision, Gathered, Live, Lookups, MISSING, Subject, decide, failure_of};
-pub use event::{Command, Event, Note, Outcome, Parting, Request, Target};
+pub use event::{Command, Event, Note, Outcome, Request, Target};
 pub use guards::{Guards, HeldGuard};
 pub use hook::{Hook, Hooks};
 pub use kind::{Kind, Provider};

@@ -71,12 +71,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use kiln_resource::{Action, Failure, Operation, OperationState, Resource, ResourceId, StackId, State, Status};
+use kiln_resource::{
+    Action, Failure, Operation, OperationState, Parting, Resource, ResourceId, StackId, State, Status,
+};
 use kiln_value::{Class, Value};
 use uuid::Uuid;
 
 use self::table::Rows;
-use crate::event::{Command, Event, Goal, Note, Parting, Request};
+use crate::event::{Command, Event, Goal, Note, Request};
 use crate::graph::Index;
 use crate::traversal::{Node, Traversal};
 use crate::{Blame, Guards, Hook};

@@ -40,8 +40,8 @@ pub fn define(facts: &mut Facts, kind: &Kind, definition: &StoredDefinition) {
         .map(|(name, policy)| (name.clone(), policy.clone()))
         .collect();
     // It was valid when it was stored.
-    facts.update_policy = properties::resolve(schema, &given).unwrap_or_default();
-    facts.update_policy.retain(|name, _| given.contains_key(name));
+    facts.nested.update_policy = properties::resolve(schema, &given).unwrap_or_default();
+    facts.nested.update_policy.retain(|name, _| given.contains_key(name));
 }
 
 impl Blueprint {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use indexmap::IndexMap;
 use kiln_resource::physical_name::physical_name;
-use kiln_resource::{Facts, Resource, StackFacts};
+use kiln_resource::{Attempt, Facts, Resource, StackFacts};
 use kiln_template::{Bound, Facade, ResourceView, Scope, select};
 use kiln_value::{Map, Unknown, Value};
 
@@ -427,7 +427,10 @@ pub fn facts(row: &Resource, kind: &Kind, stack: &StackFacts) -> Facts {
         given: row.definition.iter().flat_map(|definition| definition.given().keys().cloned()).collect(),
         metadata: row.metadata.clone(),
         data: row.data.clone(),
-        token: row.running().map(|running| running.token.clone()).unwrap_or_default(),
+        attempt: Attempt {
+            token: row.running().map(|running| running.token.clone()).unwrap_or_default(),
+            unmarked_since: None,
+        },
         state: (row.state.action.to_string(), row.state.status.to_string()),
         ..Facts::default()
     }

@@ -71,7 +71,7 @@ impl PluginDriver {
         });
         entries(value!({
             "type": (self.type_name.as_str()),
-            "mark": (facts.token.as_str()),
+            "mark": (facts.attempt.token.as_str()),
             "resource": resource,
             "stack": (stack_value(facts)),
         }))

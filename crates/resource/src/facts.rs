@@ -48,17 +48,37 @@ pub struct Facts {
     pub metadata: Value,
     /// The data of earlier steps (`resource_data`); never shown to users.
     pub data: Map,
-    /// The token of this attempt to create the object, a UUID. It is stored before the first call, so that
-    /// [`crate::Driver::find`] can look for the object of a lost call.
+    /// The attempt to create the object.
+    pub attempt: Attempt,
+    /// What is asked of the nested stack that stands for the object.
+    pub nested: NestedFacts,
+    /// The current action and status: `("CREATE", "IN_PROGRESS")`.
+    pub state: (String, String),
+    /// The existing resources of [`crate::TypeRules::observes`].
+    pub observed: Vec<Observed>,
+    /// The hints for the scheduler if the operator has changed those of [`crate::TypeRules::scheduler_hints`].
+    pub scheduler_hints: Option<Map>,
+}
+
+/// An attempt to create an object.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Attempt {
+    /// Its token, a UUID. It is stored before the first call, so that [`crate::Driver::find`] can look for the object of a
+    /// lost call.
     pub token: String,
     /// The object is created without a mark: the time before the call in seconds since 1970, by the clock of
     /// [`crate::Unmarked::service`], or by that of the database for one that is [`crate::Unmarked::listed`].
     pub unmarked_since: Option<i64>,
-    /// Which of several nested templates is requested ([`crate::Nested::then`]); null at first.
-    pub nested_step: Value,
-    /// Only the last of several nested templates is requested, for a plan: [`crate::Nested::then`] is ignored.
+}
+
+/// What is asked of a nested stack: only [`crate::NestedStack`] and [`crate::Group`] read it.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct NestedFacts {
+    /// Which of several templates is requested ([`crate::Nested::then`]); null at first.
+    pub step: Value,
+    /// Only the last of several templates is requested, for a plan: [`crate::Nested::then`] is ignored.
     pub last_step: bool,
-    /// The resources of the nested stack: failed ones first, then from the oldest to the newest, then by name.
+    /// Its resources: failed ones first, then from the oldest to the newest, then by name.
     pub members: Vec<Member>,
     /// The properties that the running update changes.
     pub changed: Vec<String>,
@@ -66,12 +86,6 @@ pub struct Facts {
     pub update_policy: Map,
     /// Timeout of an action on the stack; `None` if it is unknown.
     pub action_timeout: Option<Duration>,
-    /// The current action and status: `("CREATE", "IN_PROGRESS")`.
-    pub state: (String, String),
-    /// The existing resources of [`crate::TypeRules::observes`].
-    pub observed: Vec<Observed>,
-    /// The hints for the scheduler if the operator has changed those of [`crate::TypeRules::scheduler_hints`].
-    pub scheduler_hints: Option<Map>,
 }
 
 /// Another resource of the stack, as currently stored.

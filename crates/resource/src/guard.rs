@@ -1,44 +1,31 @@
 //! Guards: what nobody may do with a stack and its resources until the guard is lifted.
 
 use std::collections::BTreeSet;
-use std::fmt;
-use std::str::FromStr;
 
 use kiln_value::glob;
 use serde::{Deserialize, Serialize};
 
 use crate::Action;
 use crate::stack_policy::StackPolicy;
-use crate::state::UnknownWord;
+use crate::words;
 
-/// What would be done with a resource.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Verb {
-    /// Its object is created.
-    Create,
-    /// Its object is changed in place.
-    Update,
-    /// Another object takes its place, and its own is deleted.
-    Replace,
-    /// Its object is deleted.
-    Delete,
+words! {
+    /// What would be done with a resource.
+    #[derive(Serialize, Deserialize)]
+    #[serde(rename_all = "snake_case")]
+    Verb {
+        /// Its object is created.
+        Create = "create",
+        /// Its object is changed in place.
+        Update = "update",
+        /// Another object takes its place, and its own is deleted.
+        Replace = "replace",
+        /// Its object is deleted.
+        Delete = "delete",
+    }
 }
 
 impl Verb {
-    /// All verbs.
-    const ALL: [Self; 4] = [Self::Create, Self::Update, Self::Replace, Self::Delete];
-
-    /// Its name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Create => "create",
-            Self::Update => "update",
-            Self::Replace => "replace",
-            Self::Delete => "delete",
-        }
-    }
-
     /// What the object would be.
     pub fn participle(self) -> &'static str {
         match self {
@@ -47,20 +34,6 @@ impl Verb {
             Self::Replace => "replaced",
             Self::Delete => "deleted",
         }
-    }
-}
-
-impl fmt::Display for Verb {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl FromStr for Verb {
-    type Err = UnknownWord;
-
-    fn from_str(word: &str) -> Result<Self, UnknownWord> {
-        Self::ALL.into_iter().find(|verb| verb.as_str() == word).ok_or_else(|| UnknownWord(word.to_owned()))
     }
 }
 

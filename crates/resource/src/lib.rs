@@ -20,6 +20,7 @@ pub mod names;
 mod nested_stack;
 pub mod not_implemented;
 pub mod object_drift;
+mod parting;
 pub mod physical_name;
 pub mod properties;
 pub mod property;
@@ -44,6 +45,7 @@ pub mod support;
 pub mod translation;
 mod type_rules;
 pub mod view;
+pub mod words;
 
 pub use change::Comparison;
 pub use cloud::{
@@ -52,7 +54,7 @@ pub use cloud::{
 };
 pub use converge::{Converge, Converging};
 pub use driver::{Context, Driver, Operation};
-pub use facts::{Facts, Observed, StackFacts};
+pub use facts::{Attempt, Facts, NestedFacts, Observed, StackFacts};
 pub use failure::{Failure, FailureKind};
 pub use finder::{Finder, FinderClient, Finders};
 pub use group::Group;
@@ -64,6 +66,7 @@ pub use ids::{
 pub use member::Member;
 pub use nested_stack::{Nested, NestedStack};
 pub use not_implemented::NotImplemented;
+pub use parting::Parting;
 pub use property::{Inner, PropertySchema, Wire};
 pub use received::{Received, ReceivedEvent, Rescale, ScaleRequest};
 pub use registry::{RegisteredType, Registry};

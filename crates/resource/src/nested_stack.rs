@@ -30,7 +30,7 @@ pub struct Nested {
     /// Entries for the data of the resource.
     pub data: Map,
     /// The template is one of several steps (a batch of a rolling update): when the nested stack has reached it, the
-    /// driver is asked again with this in [`Facts::nested_step`].
+    /// driver is asked again with this in [`crate::NestedFacts::step`].
     pub then: Option<Value>,
     /// The delay before that.
     pub pause: Duration,

@@ -33,7 +33,7 @@ pub struct ScaleRequest {
 /// How a scaling group changes its size.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Rescale {
-    /// What [`crate::Facts::nested_step`] holds for the new template of the nested stack.
+    /// What [`crate::NestedFacts::step`] holds for the new template of the nested stack.
     pub step: Value,
     /// The metadata of the group during the change.
     pub metadata: Map,

@@ -1,48 +1,8 @@
 //! Actions and statuses of stacks and resources.
 
 use std::fmt;
-use std::str::FromStr;
 
-macro_rules! words {
-    ($(#[$doc:meta])* $name:ident { $($(#[$vdoc:meta])* $variant:ident = $word:literal,)* }) => {
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum $name { $($(#[$vdoc])* $variant,)* }
-
-        impl $name {
-            /// The name that clients see.
-            pub fn as_str(self) -> &'static str {
-                match self { $(Self::$variant => $word,)* }
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.as_str())
-            }
-        }
-
-        impl FromStr for $name {
-            type Err = UnknownWord;
-
-            fn from_str(word: &str) -> Result<Self, UnknownWord> {
-                match word { $($word => Ok(Self::$variant),)* _ => Err(UnknownWord(word.to_owned())) }
-            }
-        }
-    };
-}
-
-/// An unknown name of an action or status.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct UnknownWord(pub String);
-
-impl fmt::Display for UnknownWord {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "unknown action or status {:?}", self.0)
-    }
-}
-
-impl std::error::Error for UnknownWord {}
+use crate::words;
 
 words! {
     /// The last or current action (docs/heat-behaviour.md §1). `Init` is only for resources: no action was started yet.

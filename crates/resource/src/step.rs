@@ -134,7 +134,7 @@ impl Step {
 pub enum Found {
     /// The call created the object: the operation continues as if [`crate::Driver::start`] had returned this step.
     Made(Step),
-    /// The object has no mark ([`crate::Facts::unmarked_since`]), and these may be the one. The engine decides.
+    /// The object has no mark ([`crate::Attempt::unmarked_since`]), and these may be the one. The engine decides.
     Alike(Vec<Alike>),
     /// There is no object of this attempt, or repeating the call does no harm. The engine uses this result only when no
     /// call of the attempt can be in progress any more.

@@ -31,7 +31,7 @@ pub struct Unmarked {
 /// arguments alone, without a call to a cloud. The defaults fit most types.
 pub trait TypeRules: Send + Sync {
     /// Whether the object of this create, which would need a mark that another request removes, can also be found by
-    /// what it is and when it was created ([`crate::Found::Alike`]). The engine then sets [`Facts::unmarked_since`], unless
+    /// what it is and when it was created ([`crate::Found::Alike`]). The engine then sets [`crate::Attempt::unmarked_since`], unless
     /// another create in progress makes an object that looks alike, and the driver sends no mark.
     fn unmarked(&self, facts: &Facts) -> Option<Unmarked> {
         let _ = facts;

@@ -1,18 +1,21 @@
 //! A plan that writes into the template what others have changed in the objects, and changes no object.
 
-use std::collections::BTreeSet;
+mod place;
+mod templates;
+
+use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
 
 use kiln_identity::Caller;
 use kiln_plan::hidden::Masked;
+use kiln_plan_document::{Decision, Entry, PlanDocument};
 use kiln_resource::Converge;
-use kiln_stack::LoadedStack;
 use kiln_store::Stack;
-use kiln_template::version::Words;
-use kiln_template::{Template, has_call, is_call};
 use kiln_value::{Map, Value};
-use kiln_view::stack_drift::{Drift, PropertyDrift};
+use kiln_view::stack_drift::Drift;
 
+use self::place::Places;
+use self::templates::Templates;
 use crate::repair_drift::paths;
 use crate::{Door, Error, HiddenValues, PlannedRequest, SavedPlan, Service, Settings, StackContent};
 use crate::{TemplateText, UpdateStack};
@@ -28,14 +31,28 @@ pub struct AcceptedDrift {
 /// A value of an object that becomes that of the template.
 #[derive(Clone, Debug, PartialEq)]
 pub struct AcceptedValue {
-    /// The resource.
+    /// The path of the resource: `app/server` is a resource of the nested stack `app`.
     pub resource: String,
     /// Its property.
     pub property: String,
-    /// The parameter that gets the value, because the property is this parameter; else the value is written in the template.
-    pub parameter: Option<String>,
+    /// Where the value is written.
+    pub written: Written,
     /// The value.
     pub value: Value,
+}
+
+/// Where an accepted value is written.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Written {
+    /// In this parameter of the stack, because the property is this parameter.
+    Parameter(String),
+    /// In a template.
+    Template {
+        /// Its name in the files of the stack; `None`: the template of the stack.
+        file: Option<String>,
+        /// The keys from its root to the value.
+        keys: Vec<String>,
+    },
 }
 
 impl Masked for AcceptedValue {
@@ -48,8 +65,8 @@ impl Service {
     /// Saves a plan that accepts what others have changed. No names: all resources. `None`: nothing has drifted.
     ///
     /// # Errors
-    /// [`Error::Drift`] for what cannot be written into the template: the values of nested stacks,
-    /// computed and hidden values, objects that were deleted. Nothing is saved then.
+    /// [`Error::Drift`] for what cannot be written into a template: computed and hidden values, values that other resources
+    /// use too, objects that were deleted. Nothing is saved then.
     pub async fn accept_drift(
         &self,
         caller: &Caller,
@@ -63,7 +80,8 @@ impl Service {
         if drifted.is_empty() {
             return Ok(None);
         }
-        let mut new = NewTemplate::of(&view, hidden)?;
+        let mut templates = Templates::of(&view, hidden)?;
+        let mut views = HashMap::new();
         for (path, one) in &drifted {
             let Drift::Modified(properties) = &one.drift else {
                 return Err(refused(
@@ -71,15 +89,18 @@ impl Service {
                     "its object does not exist any more: repair it, or remove it from the template",
                 ));
             };
-            if path.contains('/') {
-                return Err(refused(path, "it is in a nested stack: change the template of that stack"));
+            if properties.is_empty() {
+                // A nested stack: its resources are in the list.
+                continue;
             }
-            properties.iter().try_for_each(|property| new.accept(path, property))?;
+            let places = Places::of(self, &mut views, &view, &compared, path).await?;
+            properties.iter().try_for_each(|property| templates.accept(path, &places, property))?;
         }
-        let sections = Map::from_iter([("parameters".to_owned(), Value::Map(new.parameters))]);
+        let (template, files) = templates.texts();
+        let sections = Map::from_iter([("parameters".to_owned(), Value::Map(templates.parameters))]);
         let update = UpdateStack {
-            template: Some(TemplateText::stored(&Arc::new(new.template))),
-            content: StackContent { sections, ..StackContent::default() },
+            template: Some(TemplateText::stored(&Arc::new(template))),
+            content: StackContent { sections, files, ..StackContent::default() },
             existing: true,
             settings: Settings { converge: Some(Converge::only(paths(&drifted))), ..Settings::default() },
             ..UpdateStack::default()
@@ -87,106 +108,26 @@ impl Service {
         let request = PlannedRequest::Update(Box::new(stack), update, BTreeSet::new());
         let plan = self.save_plan(caller, request, "acceptance of drift".to_owned(), None, true).await?;
         if let Some(document) = self.plan_document(&plan).await?
-            && let Some(changed) = document.resources.iter().find(|entry| !entry.decision.is_kept())
+            && let Some(changed) = changed(&document)
         {
             self.delete_plan(&plan).await?;
-            let why = "its object would still be changed, because others read the value, or the service shows it in another form";
+            let why = "its object would still be changed, because others read the value or have the same template, or the service shows \
+                       it in another form";
             return Err(refused(&changed.path, why));
         }
-        let mut values = new.values;
+        let mut values = templates.values;
         for value in &mut values {
-            new.hidden.mask(Door::Drift, value);
+            templates.hidden.mask(Door::Drift, value);
         }
         Ok(Some(AcceptedDrift { plan, values }))
     }
 }
 
-/// A template into which values are written.
-struct NewTemplate {
-    template: Value,
-    words: &'static Words,
-    /// The parameters that get a value.
-    parameters: Map,
-    values: Vec<AcceptedValue>,
-    hidden: HiddenValues,
-    visible: Vec<String>,
-}
-
-impl NewTemplate {
-    fn of(view: &LoadedStack, hidden: HiddenValues) -> Result<Self, Error> {
-        let template = Arc::clone(&view.blueprint.sources().template);
-        let read = Template::from_value(Arc::clone(&template))?;
-        let schemata = read.parameter_schemata()?;
-        let visible = schemata.into_iter().filter(|(_, schema)| !schema.hidden).map(|(name, _)| name).collect();
-        Ok(Self {
-            template: Value::clone(&template),
-            words: read.words(),
-            parameters: Map::new(),
-            values: Vec::new(),
-            hidden,
-            visible,
-        })
-    }
-
-    fn accept(&mut self, resource: &str, drifted: &PropertyDrift) -> Result<(), Error> {
-        let PropertyDrift { name, actual, .. } = drifted;
-        let place = format!("{resource}.{name}");
-        let mut shown = actual.clone();
-        self.hidden.mask(Door::Drift, &mut shown);
-        if shown != *actual {
-            return Err(refused(&place, "its value is hidden"));
-        }
-        let uses = |parameter: &str| uses(&self.template, parameter);
-        let words = self.words;
-        let given =
-            self.template.get(words.resources).and_then(|all| all.get(resource)?.get(words.properties)?.get(name));
-        let parameter = match given {
-            Some(Value::Map(call)) if is_call(call) => match parameter_of(call) {
-                Some(parameter) if self.visible.contains(&parameter) && uses(&parameter) == 1 => Some(parameter),
-                Some(parameter) => {
-                    let why = format!("it is the parameter {parameter}, which is used elsewhere or hidden");
-                    return Err(refused(&place, &why));
-                }
-                None => return Err(refused(&place, "its value is computed by the template")),
-            },
-            Some(given) if has_call(given) => return Err(refused(&place, "its value is computed by the template")),
-            _ => None,
-        };
-        if let Some(parameter) = &parameter {
-            self.parameters.insert(parameter.clone(), actual.clone());
-        } else {
-            let set = words.set_property(&mut self.template, resource, name, actual.clone());
-            set.ok_or_else(|| refused(&place, "the template has no such resource, or computes its properties"))?;
-        }
-        let (resource, property) = (resource.to_owned(), name.clone());
-        self.values.push(AcceptedValue { resource, property, parameter, value: actual.clone() });
-        Ok(())
-    }
-}
-
-/// The parameter that a call returns as it is.
-fn parameter_of(call: &Map) -> Option<String> {
-    let (name, argument) = call.first()?;
-    matches!(name.as_str(), "get_param" | "Ref").then(|| argument.as_str().map(str::to_owned))?
-}
-
-/// How often a template reads a parameter.
-fn uses(value: &Value, parameter: &str) -> usize {
-    match value {
-        Value::Map(map) => map
-            .iter()
-            .map(|(name, argument)| {
-                let reads = matches!(name.as_str(), "get_param" | "Ref")
-                    && (argument.as_str() == Some(parameter)
-                        || argument.at(0).and_then(Value::as_str) == Some(parameter));
-                usize::from(reads) + uses(argument, parameter)
-            })
-            .sum(),
-        Value::List(items) => items.iter().map(|item| uses(item, parameter)).sum(),
-        // Fn::Sub reads in texts.
-        Value::Str(text) => usize::from(text.contains(&format!("${{{parameter}}}"))),
-        _ => 0,
-    }
+/// A resource whose object would change. A nested stack gets its new template; its resources are in the list.
+fn changed(document: &PlanDocument) -> Option<&Entry> {
+    let owners: BTreeSet<&String> = document.resources.iter().filter_map(|entry| entry.parent.as_ref()).collect();
+    let is_renewed = |entry: &Entry| owners.contains(&entry.path) && entry.decision.at_most == Decision::Update;
+    document.resources.iter().find(|entry| !entry.decision.is_kept() && !is_renewed(entry))
 }
 
 fn refused(what: &str, why: &str) -> Error {

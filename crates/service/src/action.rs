@@ -1,9 +1,8 @@
 //! Suspends, resumes and checks a stack; cancels an update.
 
 use kiln_identity::Caller;
-use kiln_resource::{Action, MessageId, Status};
-use kiln_store::{Message, MessageKind, Stack, StackRequest};
-use kiln_value::value;
+use kiln_resource::{Action, Status};
+use kiln_store::{Cancel, MessageBody, Stack, StackRequest};
 
 use crate::{Error, Service};
 
@@ -66,16 +65,8 @@ impl Service {
     /// request.
     async fn cancel_without_rollback(&self, stack: &Stack) -> Result<(), Error> {
         refuse_cancel(stack, &[Action::Create, Action::Update])?;
-        let now = self.backends.clock.now();
-        let message = Message {
-            id: MessageId(self.backends.chance.uuid()),
-            stack: stack.id,
-            resource: None,
-            kind: MessageKind::Cancel,
-            body: value!({ "generation": (stack.generation), "interrupt": false }),
-            due: now,
-            sent: now,
-        };
+        let cancel = Cancel { generation: Some(stack.generation), ..Cancel::default() };
+        let message = self.backends.message(stack.id, None, MessageBody::Cancel(cancel));
         Ok(self.backends.store.send(&message).await?)
     }
 }

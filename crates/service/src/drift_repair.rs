@@ -9,11 +9,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 use kiln_identity::Caller;
 use kiln_plan_document::Risk;
-use kiln_store::{DriftRepair, DriftedResource, Stack};
+use kiln_store::{DriftRepair, DriftedResource, PlanQuery, Stack};
 use kiln_view::stack_drift::Drift;
 
-use crate::{DriftWatch, Error};
+use crate::{DriftWatch, Error, PlanStatus};
 
+/// The description of the plans.
+const DESCRIPTION: &str = "repair of drift by its schedule";
 /// Repairs of a property within a day.
 const MOST: usize = 3;
 /// A day.
@@ -106,7 +108,9 @@ impl DriftWatch {
         }
         let service = &self.service;
         let caller = service.caller_of(stack).await?;
-        let Some(saved) = service.plan_repair(&caller, stack.clone(), &paths, false).await? else { return Ok(()) };
+        self.forget_repairs(stack).await?;
+        let saved = service.repair_plan(&caller, stack.clone(), &paths, false, DESCRIPTION).await?;
+        let Some(saved) = saved else { return Ok(()) };
         let (plan, digest) = (saved.plan.id, saved.plan.digest.clone());
         let document = service.plan_document(&saved).await?;
         let risk = document.map_or(Risk::DataLoss, |document| document.risk());
@@ -122,6 +126,24 @@ impl DriftWatch {
                 tracing::info!(stack = id, name, project, %plan, %error, "the plan of a repair waits for a user");
             }
             Err(error) => return Err(error),
+        }
+        Ok(())
+    }
+}
+
+impl DriftWatch {
+    /// Deletes the plans of earlier repairs that nobody has approved or executed: a new one takes their place.
+    async fn forget_repairs(&self, stack: &Stack) -> Result<(), Error> {
+        let (project, stack) = (stack.project.clone(), Some(stack.id));
+        let query = PlanQuery { project, stack, ..PlanQuery::default() };
+        for saved in self.service.plans(&query).await? {
+            let waits = matches!(saved.status, PlanStatus::Ready | PlanStatus::Stale);
+            if waits
+                && saved.description() == DESCRIPTION
+                && self.service.backends.store.approvals(saved.plan.id).await?.is_empty()
+            {
+                self.service.delete_plan(&saved).await?;
+            }
         }
         Ok(())
     }

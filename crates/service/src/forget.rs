@@ -1,10 +1,9 @@
 //! Forgets a resource whose object cannot be deleted.
 
 use kiln_identity::Caller;
-use kiln_resource::{Action, MessageId, Resource, Status};
+use kiln_resource::{Action, Parting, Resource, Status};
 use kiln_stack::load;
-use kiln_store::{Message, MessageKind, Stack};
-use kiln_value::value;
+use kiln_store::{MessageBody, Stack};
 
 use crate::{Error, Service};
 
@@ -46,24 +45,15 @@ impl Service {
         let store = &*self.backends.store;
         let mut path = load::place(store, &stack).await?;
         path.push(name.clone());
-        let path = path.join("/");
         let root = load::stack(store, stack.root).await?;
-        let now = self.backends.clock.now();
-        let message = Message {
-            id: MessageId(self.backends.chance.uuid()),
-            stack: stack.id,
-            resource: Some(name.clone()),
-            kind: MessageKind::Forget,
-            body: value!({
-                "user_id": (&caller.user_id),
-                "username": (&caller.username),
-                "reason": (forget.reason.clone().unwrap_or_default()),
-                "path": path,
-                "region": (self.backends.clouds.region(&root)),
-            }),
-            due: now,
-            sent: now,
+        let parting = Parting {
+            user_id: caller.user_id.clone(),
+            username: caller.username.clone(),
+            reason: forget.reason.clone().unwrap_or_default(),
+            path: path.join("/"),
+            region: self.backends.clouds.region(&root),
         };
+        let message = self.backends.message(stack.id, Some(name.clone()), MessageBody::Forget(parting));
         Ok(store.send(&message).await?)
     }
 }

@@ -62,7 +62,7 @@ mod version;
 mod watch;
 mod webhook;
 
-pub use accept_drift::{AcceptedDrift, AcceptedValue};
+pub use accept_drift::{AcceptedDrift, AcceptedValue, Written};
 pub use action::StackAction;
 pub use availability::Availability;
 pub use change_set::{

@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 
 use kiln_identity::Caller;
-use kiln_resource::{MessageId, Status};
-use kiln_store::{Message, MessageKind, Stack};
-use kiln_value::value;
+use kiln_resource::Status;
+use kiln_store::{HealthMark, MessageBody, Stack};
 
 use crate::signal::shown;
 use crate::{Error, Service};
@@ -36,16 +35,8 @@ impl Service {
         if status == Status::InProgress && stack.is_pending() {
             return Err(Error::Busy { stack: stack.name.clone(), action: stack.state.action });
         }
-        let now = self.backends.clock.now();
-        let message = Message {
-            id: MessageId(self.backends.chance.uuid()),
-            stack: stack.id,
-            resource: Some(named),
-            kind: MessageKind::MarkUnhealthy,
-            body: value!({ "mark_unhealthy": (mark.unhealthy), "reason": (mark.reason.clone()) }),
-            due: now,
-            sent: now,
-        };
+        let mark = HealthMark { unhealthy: mark.unhealthy, reason: mark.reason.clone() };
+        let message = self.backends.message(stack.id, Some(named), MessageBody::MarkUnhealthy(mark));
         Ok(self.backends.store.send(&message).await?)
     }
 

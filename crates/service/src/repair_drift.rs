@@ -23,6 +23,18 @@ impl Service {
         names: &[String],
         replace: bool,
     ) -> Result<Option<SavedPlan>, Error> {
+        self.repair_plan(caller, stack, names, replace, "repair of drift").await
+    }
+
+    /// [`Service::plan_repair`] with another description.
+    pub(crate) async fn repair_plan(
+        &self,
+        caller: &Caller,
+        stack: Stack,
+        names: &[String],
+        replace: bool,
+        description: &str,
+    ) -> Result<Option<SavedPlan>, Error> {
         let view = self.view(stack.clone()).await?;
         let compared = self.compared(&view, names).await?;
         let drifted = compared.drifted();
@@ -38,7 +50,7 @@ impl Service {
             ..UpdateStack::default()
         };
         let request = PlannedRequest::Update(Box::new(stack), update, replaced);
-        self.save_plan(caller, request, "repair of drift".to_owned(), None, true).await.map(Some)
+        self.save_plan(caller, request, description.to_owned(), None, true).await.map(Some)
     }
 }
 

@@ -4,8 +4,8 @@ use kiln_plan::hook::waits_at;
 use kiln_plan::{Hook, Model};
 use kiln_resource::{Action, MessageId, Resource, ResourceId, size_limit};
 use kiln_stack::LoadedStack;
-use kiln_store::{Message, MessageKind, Stack};
-use kiln_value::{Value, text, value};
+use kiln_store::{HookClearing, MessageBody, RefusedSignal, Stack};
+use kiln_value::{Value, text};
 
 use crate::{Error, Service};
 
@@ -57,8 +57,8 @@ impl Service {
             if !hook.is_some_and(|hook| model.rows_of(name).filter_map(waits_at).any(|waits| waits == hook)) {
                 return Err(hook_error(&self.view(stack).await?, row, given));
             }
-            let details = signal.details.clone();
-            let message = self.send_signal(&stack, name, MessageKind::ClearHook, details).await?;
+            let clearing = HookClearing { hook: text::str(given) };
+            let message = self.send_signal(&stack, name, MessageBody::ClearHook(clearing)).await?;
             return Ok(Signalled { message, row: row.id });
         }
         let entry = self.backends.resource_types.types.get(&row.implementation);
@@ -66,8 +66,8 @@ impl Service {
         if let (Action::Suspend | Action::Delete, false) = (row.state.action, always) {
             self.check_backlog(&stack, &Value::Null).await?;
             // Only the engine writes events.
-            let refused = value!({ "action": (row.state.action.as_str()) });
-            self.send_signal(&stack, name, MessageKind::RefusedSignal, refused).await?;
+            let refused = RefusedSignal { action: row.state.action.to_string() };
+            self.send_signal(&stack, name, MessageBody::RefusedSignal(refused)).await?;
             return Err(Error::NotSupported(format!("Signal resource during {}", row.state.action)));
         }
         if !entry.is_some_and(|entry| entry.resource_type.signals) {
@@ -75,7 +75,7 @@ impl Service {
         }
         size_limit::check_metadata(row.metadata.size().saturating_add(signal.details.size())).map_err(Error::Limit)?;
         self.check_backlog(&stack, &signal.details).await?;
-        let message = self.send_signal(&stack, name, MessageKind::Signal, signal.details.clone()).await?;
+        let message = self.send_signal(&stack, name, MessageBody::Signal(signal.details.clone())).await?;
         Ok(Signalled { message, row: row.id })
     }
 
@@ -110,12 +110,10 @@ impl Service {
         Ok(())
     }
 
-    async fn send_signal(&self, stack: &Stack, name: &str, kind: MessageKind, body: Value) -> Result<MessageId, Error> {
-        let now = self.backends.clock.now();
-        let id = MessageId(self.backends.chance.uuid());
-        let resource = Some(name.to_owned());
-        self.backends.store.send(&Message { id, stack: stack.id, resource, kind, body, due: now, sent: now }).await?;
-        Ok(id)
+    async fn send_signal(&self, stack: &Stack, name: &str, body: MessageBody) -> Result<MessageId, Error> {
+        let message = self.backends.message(stack.id, Some(name.to_owned()), body);
+        self.backends.store.send(&message).await?;
+        Ok(message.id)
     }
 }
 

@@ -4,13 +4,13 @@ use std::sync::Arc;
 
 use kiln_identity::Caller;
 use kiln_plan::{Blueprint, Sources};
-use kiln_resource::{Action, MessageId, SnapshotId, State, Status};
+use kiln_resource::{Action, SnapshotId, State, Status};
 use kiln_stack::{export, load};
 use kiln_store::quota::Quota;
-use kiln_store::{Details, Message, MessageKind, Snapshot, Stack, StackRequest};
+use kiln_store::{Details, MessageBody, Snapshot, SnapshotRemoval, Stack, StackRequest};
 use kiln_template::Files;
 use kiln_template::environment::Environment;
-use kiln_value::{Map, Value, value};
+use kiln_value::{Map, Value};
 
 use crate::{Error, Service, TemplateText};
 
@@ -79,16 +79,8 @@ impl Service {
             return Err(Error::NotSupported("Deleting in-progress snapshot".to_owned()));
         }
         self.refuse_frozen(stack, false).await?;
-        let now = self.backends.clock.now();
-        let message = Message {
-            id: MessageId(self.backends.chance.uuid()),
-            stack: stack.id,
-            resource: None,
-            kind: MessageKind::DeleteSnapshot,
-            body: value!({ "snapshot": (snapshot.id.to_string()) }),
-            due: now,
-            sent: now,
-        };
+        let removal = SnapshotRemoval { snapshot: snapshot.id };
+        let message = self.backends.message(stack.id, None, MessageBody::DeleteSnapshot(removal));
         Ok(self.backends.store.send(&message).await?)
     }
 

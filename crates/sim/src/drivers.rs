@@ -97,7 +97,7 @@ impl ObjectDriver {
             ("x-stack", &facts.stack.id),
             ("x-row", &facts.id),
             ("x-resource", &facts.name),
-            ("x-token", &facts.token),
+            ("x-token", &facts.attempt.token),
         ];
         request.headers = headers.map(|(key, value)| (key.to_owned(), value.clone())).to_vec();
         request
@@ -198,7 +198,7 @@ impl Driver for ObjectDriver {
             }
             Operation::Snapshot => {
                 self.send(cx, Method::Get, "").await?;
-                Ok(Step::done().data("copy", cx.facts.token.as_str()))
+                Ok(Step::done().data("copy", cx.facts.attempt.token.as_str()))
             }
             Operation::Adopt => Ok(Step::done()),
         }
@@ -228,7 +228,7 @@ impl Driver for ObjectDriver {
             if lies {
                 return Ok(Found::NotMade);
             }
-            if cx.facts.unmarked_since.is_none() {
+            if cx.facts.attempt.unmarked_since.is_none() {
                 return Ok(Found::CannotTell("it has no mark".to_owned()));
             }
             let word = cx.facts.property("word").as_str().unwrap_or_default();
@@ -247,7 +247,7 @@ impl Driver for ObjectDriver {
             });
             return alike.collect::<Result<_, Failure>>().map(Found::Alike);
         }
-        let request = self.request(cx, Method::Get, "").query("token", cx.facts.token.as_str());
+        let request = self.request(cx, Method::Get, "").query("token", cx.facts.attempt.token.as_str());
         let body = cx.cloud.call(request).await?.body;
         let found = body.get("objects").and_then(Value::as_list).unwrap_or_default().first();
         found.map_or(Ok(Found::NotMade), |object| self.made(object, false).map(Found::Made))

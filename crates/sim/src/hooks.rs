@@ -5,8 +5,7 @@ use std::time::Duration;
 
 use kiln_plan::hook::waits_at;
 use kiln_resource::MessageId;
-use kiln_store::{Message, MessageKind, StackQuery};
-use kiln_value::value;
+use kiln_store::{HookClearing, Message, MessageBody, StackQuery};
 
 use crate::dice;
 use crate::simulation::Simulation;
@@ -40,8 +39,7 @@ pub(crate) async fn clear_all(sim: Arc<Simulation>) {
                     id: MessageId(id.into_uuid()),
                     stack: stack.id,
                     resource: Some(row.name.clone()),
-                    kind: MessageKind::ClearHook,
-                    body: value!({ "unset_hook": (hook.as_str()) }),
+                    body: MessageBody::ClearHook(HookClearing { hook: hook.to_string() }),
                     due: now,
                     sent: now,
                 };

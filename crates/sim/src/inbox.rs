@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kiln_resource::{Action, Resource};
-use kiln_store::{Event, EventQuery, Message, MessageKind, Stack};
+use kiln_store::{Event, EventQuery, Message, MessageBody, Stack};
 use kiln_value::Value;
 
 use crate::clock::TrueTime;
@@ -48,7 +48,10 @@ pub(crate) async fn check_scaling(sim: &Simulation, stack: &Stack) {
     let events = sim.store.events(&query).await.unwrap_or_default();
     let of_policies = |event: &&Event| event.action == "SIGNAL" && event.resource_type == "OS::Heat::ScalingPolicy";
     let sent = sim.ledger.messages();
-    let sent = sent.iter().filter(|message| message.kind == MessageKind::Signal && message.stack == stack.id).count();
+    let sent = sent
+        .iter()
+        .filter(|message| matches!(message.body, MessageBody::Signal(_)) && message.stack == stack.id)
+        .count();
     let changes = events.iter().filter(of_policies).filter(|event| event.reason == "Unknown").count();
     if changes > sent {
         sim.accuse(Rule::Inbox, format!("{changes} changes of size after {sent} signals to {}", stack.name));
@@ -79,7 +82,7 @@ fn check_row(sim: &Simulation, stack: &Stack, row: &Resource, moves: &BTreeSet<(
     sent.retain(|message| {
         let name = message.resource.as_deref().unwrap_or_default();
         let is_to_row = name == row.name || row.former_names().any(|former| former == name) || is_moved(name);
-        message.kind == MessageKind::Signal && message.stack == stack.id && is_to_row
+        matches!(message.body, MessageBody::Signal(_)) && message.stack == stack.id && is_to_row
     });
     sent.sort_by_key(|message| (message.due, message.sent, message.id));
     // Messages that were sent while the resource existed must have arrived.
@@ -95,7 +98,7 @@ fn check_row(sim: &Simulation, stack: &Stack, row: &Resource, moves: &BTreeSet<(
         let is_later = |message: &Message| sim.ledger.stored(message).is_some_and(|(sent, _)| sent > since);
         let missed = sent.iter().find(|message| is_later(message) && !sim.ledger.was_received(message));
         if let Some(message) = missed {
-            sim.accuse(Rule::Inbox, format!("{} never received {:?}: {received:?}", row.name, message.body));
+            sim.accuse(Rule::Inbox, format!("{} never received {:?}: {received:?}", row.name, message.body.details()));
             return;
         }
     }
@@ -103,7 +106,7 @@ fn check_row(sim: &Simulation, stack: &Stack, row: &Resource, moves: &BTreeSet<(
     let unsorted = sim.scenario.sets_store_clock_back();
     let mut left: Vec<_> = sent.iter().collect();
     for body in received {
-        if let Some(place) = left.iter().position(|message| message.body == *body) {
+        if let Some(place) = left.iter().position(|message| *message.body.details() == *body) {
             let received = left.remove(place);
             // Messages that were sent at the same time have no order.
             let sent = sim.ledger.stored(received).map(|(sent, _)| sent);

@@ -201,7 +201,7 @@ impl Ledger {
 
     /// Whether any row has received a message.
     pub(crate) fn was_received(&self, message: &Message) -> bool {
-        self.inner().received.contains_key(&(message.stack, format!("{:?}", message.body)))
+        self.inner().received.contains_key(&(message.stack, format!("{:?}", message.body.details())))
     }
 
     /// Messages that a defect removes from the inbox without handling them.
@@ -268,7 +268,9 @@ impl Ledger {
 
     /// A message was sent.
     pub(crate) fn sent(&self, sim: &Simulation, message: &Message) {
-        sim.trace.note("api", || format!("{} sent to {:?}: {:?}", message.kind, message.resource, message.body));
+        sim.trace.note("api", || {
+            format!("{} sent to {:?}: {:?}", message.body.kind(), message.resource, message.body.details())
+        });
         let mut inner = self.inner();
         *inner.sends.entry(message.stack).or_default() += 1;
         if !inner.messages.iter().any(|other| other.id == message.id) {

@@ -7,7 +7,8 @@ use kiln_plan::Sources;
 use kiln_resource::{Action, SnapshotId, StackId, State, Status};
 use kiln_stack::load;
 use kiln_store::{
-    Desired, DesiredText, Details, Error, MessageKind, NewStack, Snapshot, Stack, StackRequest, Store as _,
+    Desired, DesiredText, Details, Error, MessageBody, NewStack, Snapshot, SnapshotRemoval, Stack, StackRequest,
+    Store as _,
 };
 use kiln_template::Files;
 use kiln_template::environment::Environment;
@@ -167,8 +168,8 @@ impl Users {
         let ended = |snapshot: &&Snapshot| snapshot.state.status != Status::InProgress;
         let snapshots = self.store.snapshots(stack.id).await?;
         let Some(snapshot) = snapshots.iter().rev().find(ended) else { return Ok(()) };
-        let body = value!({ "snapshot": (snapshot.id.to_string()) });
-        self.send((number, 0), stack, None, MessageKind::DeleteSnapshot, body).await
+        let body = MessageBody::DeleteSnapshot(SnapshotRemoval { snapshot: snapshot.id });
+        self.send((number, 0), stack, None, body).await
     }
 }
 

@@ -8,12 +8,12 @@ use kiln_plan::Sources;
 use kiln_resource::{Action, MessageId, Resource, StackId, State, Status};
 use kiln_stack::load;
 use kiln_store::{
-    Error, GuardId, GuardStore as _, Message, MessageKind, NewStack, OperationQuery, OperationStore as _, Operations,
-    Stack, StackRequest, Store,
+    Cancel, Error, GuardId, GuardStore as _, HealthMark, Message, MessageBody, NewStack, OperationQuery,
+    OperationStore as _, Operations, Stack, StackRequest, Store,
 };
 use kiln_template::Files;
 use kiln_template::environment::Environment;
-use kiln_value::{Map, Value, value};
+use kiln_value::{Map, value};
 use uuid::Uuid;
 
 use crate::dice;
@@ -190,7 +190,7 @@ impl Users {
     async fn signal(&self, number: usize, stack: &Stack, resource: &str, count: u32) -> Result<(), Error> {
         for nth in 0..count {
             let body = value!({"message": (format!("{number}.{nth}"))});
-            self.send((number, nth), stack, Some(resource), MessageKind::Signal, body).await?;
+            self.send((number, nth), stack, Some(resource), MessageBody::Signal(body)).await?;
         }
         Ok(())
     }
@@ -201,8 +201,8 @@ impl Users {
         if rows.iter().filter(of_name).any(|row| row.state.status == Status::InProgress) {
             return Ok(());
         }
-        let body = value!({"mark_unhealthy": true, "reason": "it looks bad"});
-        self.send((number, 0), stack, Some(resource), MessageKind::MarkUnhealthy, body).await
+        let mark = HealthMark { unhealthy: true, reason: Some("it looks bad".to_owned()) };
+        self.send((number, 0), stack, Some(resource), MessageBody::MarkUnhealthy(mark)).await
     }
 
     async fn protect(&self, number: usize, stack: &Stack) -> Result<(), Error> {
@@ -224,8 +224,8 @@ impl Users {
         if !begun.contains(&stack.state) {
             return Ok(());
         }
-        let body = value!({"generation": (stack.generation), "interrupt": false});
-        self.send((number, 0), stack, None, MessageKind::Cancel, body).await
+        let cancel = Cancel { generation: Some(stack.generation), ..Cancel::default() };
+        self.send((number, 0), stack, None, MessageBody::Cancel(cancel)).await
     }
 
     /// Continues what has failed, without the resources with these paths.
@@ -267,13 +267,12 @@ impl Users {
         number: (usize, u32),
         stack: &Stack,
         resource: Option<&str>,
-        kind: MessageKind,
-        body: Value,
+        body: MessageBody,
     ) -> Result<(), Error> {
         let now = self.sim.store_clock.now();
         let id = MessageId(self.uuid(("message", number)));
         let resource = resource.map(str::to_owned);
-        self.store.send(&Message { id, stack: stack.id, resource, kind, body, due: now, sent: now }).await
+        self.store.send(&Message { id, stack: stack.id, resource, body, due: now, sent: now }).await
     }
 
     /// The same in every run and every attempt.

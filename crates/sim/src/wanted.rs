@@ -6,7 +6,7 @@ use std::sync::Arc;
 use futures::future::{BoxFuture, FutureExt as _};
 use jiff::Timestamp;
 use kiln_resource::{Action, Resource, ResourceId, Status};
-use kiln_store::{MessageKind, Stack, StackId};
+use kiln_store::{MessageBody, Stack, StackId};
 
 use crate::cloud::{Object, Phase};
 use crate::rule::Rule;
@@ -47,7 +47,7 @@ pub(crate) async fn check_gone(sim: &Simulation, stack: &Stack) {
         if let Some(id) = kept.iter().find(|id| stack.details.keep_objects && sim.cloud().get(id, now).is_none())
             && !sim.ledger.was_adopted(stack.id)
             // A signal may remove members of a group at the same time.
-            && !sim.ledger.messages().iter().any(|message| message.kind == MessageKind::Signal)
+            && !sim.ledger.messages().iter().any(|message| matches!(message.body, MessageBody::Signal(_)))
         {
             sim.accuse(Rule::NotAsWanted, format!("{} is abandoned, but {id} is gone", stack.name));
         }
@@ -271,7 +271,7 @@ async fn compare_scaled(
 ) -> Result<(), String> {
     let stack = sim.store.stack(child).await.map_err(|error| error.to_string())?;
     let rows = sim.store.resources(child).await.map_err(|error| error.to_string())?;
-    let signalled = sim.ledger.messages().iter().any(|message| message.kind == MessageKind::Signal);
+    let signalled = sim.ledger.messages().iter().any(|message| matches!(message.body, MessageBody::Signal(_)));
     if signalled && stack.is_none_or(|stack| stack.is_pending() || stack.state.status != Status::Complete) {
         found.objects.extend(objects_of(sim, sim.ledger.root_of(child)).into_iter().filter_map(|object| {
             let of_group = object.stack.parse().is_ok_and(|stack: StackId| stack == child);

@@ -4,8 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kiln_plan::ResourceTypes;
-use kiln_resource::{Cloud, Context, Facts, Failure, Software};
-use kiln_store::{Stack, Store};
+use kiln_resource::{Cloud, Context, Facts, Failure, MessageId, Software, StackId};
+use kiln_store::{Message, MessageBody, Stack, Store};
 
 use crate::clock::{Chance, Clock};
 use crate::clouds::{Clouds, NoCloud};
@@ -63,6 +63,12 @@ impl Backends {
     /// The input of a driver for a call that is made now.
     pub fn context<'a>(&self, cloud: &'a dyn Cloud, software: &'a dyn Software, facts: &'a Facts) -> Context<'a> {
         Context { cloud, software, facts, now: self.wall_clock(), seed: self.chance.seed(), polls: 0 }
+    }
+
+    /// A message that is due at once.
+    pub fn message(&self, stack: StackId, resource: Option<String>, body: MessageBody) -> Message {
+        let now = self.clock.now();
+        Message { id: MessageId(self.chance.uuid()), stack, resource, body, due: now, sent: now }
     }
 
     /// The current time as drivers get it: seconds since 1970.

@@ -76,7 +76,7 @@ impl Question {
             },
         };
         define(&mut facts, &subject.kind, definition);
-        facts.changed = kept.into_iter().flat_map(Map::keys).cloned().collect();
+        facts.nested.changed = kept.into_iter().flat_map(Map::keys).cloned().collect();
         let mut group = GroupContent::default();
         if let (Some(child), Kind::Type(_)) = (row.and_then(|row| row.child), &subject.kind) {
             group = match group_content(&self.backends, child).await {
@@ -84,7 +84,7 @@ impl Question {
                 Err(failure) => return Some(Err(failure)),
             };
         }
-        facts.members = group.members;
+        facts.nested.members = group.members;
         let mut sources = match parent.nested_sources(parent.definitions().get(name)?, &facts)? {
             Ok(nested) => nested.sources,
             Err(error) => return Some(Err(failure_of(&error))),

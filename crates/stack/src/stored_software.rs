@@ -5,14 +5,11 @@ use std::sync::Arc;
 use async_trait::async_trait;
 use jiff::SignedDuration;
 use kiln_resource::shared_software::{METADATA_OBJECT, METADATA_QUEUE, PushedServer, add_for_agent};
-use kiln_resource::{Action, Failure, FailureKind, MessageId, Resource, Software, SoftwareConfig, SoftwareDeployment};
-use kiln_store::{DeploymentQuery, Error, Message, MessageKind, Store};
-use kiln_value::{Class, Map, Value, value};
+use kiln_resource::{Action, Failure, FailureKind, Resource, Software, SoftwareConfig, SoftwareDeployment};
+use kiln_store::{DeploymentQuery, Error, Message, MessageBody, Store, Timer};
+use kiln_value::{Class, Map};
 
 use crate::{Backends, LoadedStack};
-
-/// The key of the body of [`plan_push`]'s message.
-const PUSH: &str = "push_metadata";
 
 /// Time for the service to store a deployment and to write the metadata itself.
 const PUSH_LATER: SignedDuration = SignedDuration::from_secs(3);
@@ -88,22 +85,9 @@ async fn pushed_row(store: &dyn Store, project: &str, server: &str) -> Result<Op
 /// # Errors
 /// Errors of the store.
 pub async fn plan_push(backends: &Backends, server: &Resource) -> Result<(), Error> {
-    let now = backends.clock.now();
-    let message = Message {
-        id: MessageId(backends.chance.uuid()),
-        stack: server.stack,
-        resource: Some(server.name.clone()),
-        kind: MessageKind::Timer,
-        body: value!({PUSH: true}),
-        due: now + PUSH_LATER,
-        sent: now,
-    };
-    backends.store.send(&message).await
-}
-
-/// Whether a message is that of [`plan_push`].
-pub fn is_push(message: &Message) -> bool {
-    message.kind == MessageKind::Timer && message.body.get(PUSH).is_some_and(Value::is_truthy)
+    let body = MessageBody::Timer(Timer { push_metadata: true });
+    let message = backends.message(server.stack, Some(server.name.clone()), body);
+    backends.store.send(&Message { due: message.due + PUSH_LATER, ..message }).await
 }
 
 /// Writes the metadata of a server where its agent reads them, after its deployments have changed.

@@ -4,8 +4,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use kiln_resource::StackId;
-use kiln_resource::state::UnknownWord;
+use kiln_resource::{StackId, words};
 use kiln_value::{Value, value};
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
@@ -29,36 +28,15 @@ pub struct DriftSchedule {
     pub created: Timestamp,
 }
 
-/// The result of a comparison.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DriftStatus {
-    /// All objects are as the template says.
-    InSync,
-    /// Others have changed or deleted objects.
-    Drifted,
-    /// Something could not be compared, and the rest agrees.
-    NotChecked,
-}
-
-impl DriftStatus {
-    /// All of them.
-    pub const ALL: [Self; 3] = [Self::InSync, Self::Drifted, Self::NotChecked];
-
-    /// Its word in the API.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::InSync => "IN_SYNC",
-            Self::Drifted => "DRIFTED",
-            Self::NotChecked => "NOT_CHECKED",
-        }
-    }
-}
-
-impl std::str::FromStr for DriftStatus {
-    type Err = UnknownWord;
-
-    fn from_str(word: &str) -> Result<Self, Self::Err> {
-        Self::ALL.into_iter().find(|status| status.as_str() == word).ok_or_else(|| UnknownWord(word.to_owned()))
+words! {
+    /// The result of a comparison.
+    DriftStatus {
+        /// All objects are as the template says.
+        InSync = "IN_SYNC",
+        /// Others have changed or deleted objects.
+        Drifted = "DRIFTED",
+        /// Something could not be compared, and the rest agrees.
+        NotChecked = "NOT_CHECKED",
     }
 }
 

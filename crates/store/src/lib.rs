@@ -17,6 +17,7 @@ pub mod lease;
 mod limits;
 pub mod memory;
 pub mod message;
+mod message_body;
 pub mod operation;
 pub mod orphan;
 pub mod outbox;
@@ -47,7 +48,11 @@ pub use kiln_resource::{
 };
 pub use lease::{Claimable, Lease, LeaseRow, Silent};
 pub use memory::{MemoryStore, RowsRead};
-pub use message::{Backlog, Message, MessageKind};
+pub use message::{Backlog, Message};
+pub use message_body::{
+    Cancel, GroupMembers, GroupResize, HealthMark, HookClearing, MessageBody, MessageKind, RefusedSignal,
+    SnapshotRemoval, Timer,
+};
 pub use operation::{Author, Operation, OperationQuery, OperationStore, Operations};
 pub use orphan::{Orphan, OrphanQuery, OrphanStore};
 pub use outbox::{Announcement, Delivery, Destination, Lane, Notice, OutboxEntry, OutboxStore, PluginRun};

@@ -1,11 +1,8 @@
 //! Saved plans: changes of stacks that are prepared, and executed later.
 
-use std::str::FromStr;
-
 use async_trait::async_trait;
 use jiff::Timestamp;
-use kiln_resource::state::UnknownWord;
-use kiln_resource::{Action, PlanId, StackId};
+use kiln_resource::{Action, PlanId, StackId, words};
 use kiln_value::Value;
 use serde::{Deserialize, Serialize};
 
@@ -44,36 +41,15 @@ pub struct Plan {
     pub expires: Option<Timestamp>,
 }
 
-/// The state of a plan.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum PlanState {
-    /// It can be executed, unless it has expired.
-    Ready,
-    /// A request used it.
-    Executed,
-    /// A user rejected it.
-    Rejected,
-}
-
-impl PlanState {
-    /// All states.
-    const ALL: [Self; 3] = [Self::Ready, Self::Executed, Self::Rejected];
-
-    /// Its name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Ready => "READY",
-            Self::Executed => "EXECUTED",
-            Self::Rejected => "REJECTED",
-        }
-    }
-}
-
-impl FromStr for PlanState {
-    type Err = UnknownWord;
-
-    fn from_str(word: &str) -> Result<Self, UnknownWord> {
-        Self::ALL.into_iter().find(|state| state.as_str() == word).ok_or_else(|| UnknownWord(word.to_owned()))
+words! {
+    /// The state of a plan.
+    PlanState {
+        /// It can be executed, unless it has expired.
+        Ready = "READY",
+        /// A request used it.
+        Executed = "EXECUTED",
+        /// A user rejected it.
+        Rejected = "REJECTED",
     }
 }
 

@@ -3,52 +3,23 @@
 use std::collections::BTreeMap;
 
 use async_trait::async_trait;
-use kiln_resource::state::UnknownWord;
+use kiln_resource::words;
 
 use crate::Error;
 
-/// What a project may have only so many of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Quota {
-    /// Stacks, without nested ones.
-    Stacks,
-    /// Resources of a stack with its nested stacks.
-    ResourcesPerStack,
-    /// Snapshots of a stack.
-    SnapshotsPerStack,
-    /// Software configs.
-    SoftwareConfigs,
-    /// Software deployments.
-    SoftwareDeployments,
-}
-
-impl Quota {
-    /// All of them.
-    pub const ALL: [Self; 5] = [
-        Self::Stacks,
-        Self::ResourcesPerStack,
-        Self::SnapshotsPerStack,
-        Self::SoftwareConfigs,
-        Self::SoftwareDeployments,
-    ];
-
-    /// Its word in the API.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Stacks => "stacks",
-            Self::ResourcesPerStack => "resources_per_stack",
-            Self::SnapshotsPerStack => "snapshots_per_stack",
-            Self::SoftwareConfigs => "software_configs",
-            Self::SoftwareDeployments => "software_deployments",
-        }
-    }
-}
-
-impl std::str::FromStr for Quota {
-    type Err = UnknownWord;
-
-    fn from_str(word: &str) -> Result<Self, Self::Err> {
-        Self::ALL.into_iter().find(|quota| quota.as_str() == word).ok_or_else(|| UnknownWord(word.to_owned()))
+words! {
+    /// What a project may have only so many of.
+    Quota {
+        /// Stacks, without nested ones.
+        Stacks = "stacks",
+        /// Resources of a stack with its nested stacks.
+        ResourcesPerStack = "resources_per_stack",
+        /// Snapshots of a stack.
+        SnapshotsPerStack = "snapshots_per_stack",
+        /// Software configs.
+        SoftwareConfigs = "software_configs",
+        /// Software deployments.
+        SoftwareDeployments = "software_deployments",
     }
 }
 

@@ -7,6 +7,7 @@
 mod administration;
 mod answers;
 mod calls;
+mod columns;
 mod commit;
 mod connection;
 mod connection_url;
@@ -39,6 +40,7 @@ mod reading;
 mod reencryption;
 mod refactor;
 mod requests;
+mod row;
 mod rows;
 mod schema;
 mod secrets;
@@ -64,11 +66,12 @@ use kiln_value::Secret;
 use sea_orm::{ConnectionTrait, DbBackend};
 
 use self::calls::Calls;
+use self::columns::Columns;
 use self::connection::Place;
 use self::dialect::Dialect;
 use self::packet::Packet;
 use self::pool::{Pool, Transaction};
-use self::rows::Columns;
+use self::row::Row as _;
 use self::secrets::Vault;
 use self::shared_reads::SharedReads;
 use self::simulation::Outside;
@@ -347,7 +350,7 @@ impl Store for SqlStore {
         if packet == Packet::default() {
             return Ok(());
         }
-        let row = rows::of_resource(row, &self.vault)?;
+        let row = row.write(&self.vault)?;
         packet.check_row(&row).map_err(|error| Error::Invalid(error.into()))
     }
 
@@ -368,7 +371,7 @@ impl Store for SqlStore {
     }
 
     fn check_snapshot(&self, snapshot: &Snapshot) -> Result<(), Error> {
-        let row = rows::of_snapshot(snapshot, &self.vault)?;
+        let row = snapshot.write(&self.vault)?;
         self.writer.packet().check_row(&row).map_err(|error| Error::Invalid(error.into()))
     }
 

@@ -1,11 +1,8 @@
 //! Stacks that are taken over from Heat.
 
-use std::fmt;
-use std::str::FromStr;
-
 use async_trait::async_trait;
 use jiff::Timestamp;
-use kiln_resource::{Resource, SoftwareConfig, SoftwareDeployment};
+use kiln_resource::{Resource, SoftwareConfig, SoftwareDeployment, words};
 use kiln_value::Secret;
 
 use crate::{CredentialsId, DesiredText, Error, Event, Snapshot, Stack, StackId};
@@ -88,79 +85,36 @@ pub struct TakeOver {
     pub time: Timestamp,
 }
 
-/// How far a take-over is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum TakeOverState {
-    /// It could not be imported.
-    Refused,
-    /// It is in Kiln's tables, and belongs to Heat.
-    Imported,
-    /// It belongs to Kiln.
-    Switched,
-    /// It goes back to Heat: nobody works on it, and Kiln's rows are newer than Heat's until they are written there.
-    Returning,
+words! {
+    /// How far a take-over is.
+    TakeOverState {
+        /// It could not be imported.
+        Refused = "refused",
+        /// It is in Kiln's tables, and belongs to Heat.
+        Imported = "imported",
+        /// It belongs to Kiln.
+        Switched = "switched",
+        /// It goes back to Heat: nobody works on it, and Kiln's rows are newer than Heat's until they are written there.
+        Returning = "returning",
+    }
 }
 
 impl TakeOverState {
-    /// The stored word.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Refused => "refused",
-            Self::Imported => "imported",
-            Self::Switched => "switched",
-            Self::Returning => "returning",
-        }
-    }
-
     /// Whether Kiln's rows are the newer ones: an import would undo changes.
     pub fn is_newer_in_kiln(self) -> bool {
         matches!(self, Self::Switched | Self::Returning)
     }
 }
 
-impl fmt::Display for TakeOverState {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
-
-impl FromStr for TakeOverState {
-    type Err = String;
-
-    fn from_str(word: &str) -> Result<Self, String> {
-        let states = [Self::Refused, Self::Imported, Self::Switched, Self::Returning];
-        states.into_iter().find(|state| state.as_str() == word).ok_or_else(|| format!("state of a take-over {word:?}"))
-    }
-}
-
-/// Who answers requests for a project while Kiln stands before a Heat.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Owner {
-    /// Heat, as long as the project was not switched.
-    Heat,
-    /// Nobody: the project is being switched, or goes back.
-    Moving,
-    /// Kiln.
-    Kiln,
-}
-
-impl Owner {
-    /// The stored word. A project of Heat has no row.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Heat => "heat",
-            Self::Moving => "moving",
-            Self::Kiln => "kiln",
-        }
-    }
-}
-
-impl FromStr for Owner {
-    type Err = String;
-
-    fn from_str(word: &str) -> Result<Self, String> {
-        let owners = [Self::Heat, Self::Moving, Self::Kiln];
-        owners.into_iter().find(|owner| owner.as_str() == word).ok_or_else(|| format!("owner of a project {word:?}"))
+words! {
+    /// Who answers requests for a project while Kiln stands before a Heat.
+    Owner {
+        /// Heat, as long as the project was not switched.
+        Heat = "heat",
+        /// Nobody: the project is being switched, or goes back.
+        Moving = "moving",
+        /// Kiln.
+        Kiln = "kiln",
     }
 }
 

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use jiff::Timestamp;
-use kiln_resource::{Status, WebhookId};
+use kiln_resource::{Status, WebhookId, words};
 use kiln_value::{Map, Secret, Value, value};
 use uuid::Uuid;
 
@@ -304,37 +304,15 @@ fn extend(data: &mut Map, more: Value) {
     data.extend(map(more));
 }
 
-/// How a delivery stands.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
-    /// It is being sent, or will be sent again.
-    Pending,
-    /// The receiver has it.
-    Delivered,
-    /// It was given up.
-    Failed,
-}
-
-impl Outcome {
-    /// All of them.
-    const ALL: [Self; 3] = [Self::Pending, Self::Delivered, Self::Failed];
-
-    /// Its word in the API.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Pending => "pending",
-            Self::Delivered => "delivered",
-            Self::Failed => "failed",
-        }
-    }
-}
-
-impl std::str::FromStr for Outcome {
-    type Err = kiln_resource::state::UnknownWord;
-
-    fn from_str(word: &str) -> Result<Self, Self::Err> {
-        let found = Self::ALL.into_iter().find(|outcome| outcome.as_str() == word);
-        found.ok_or_else(|| kiln_resource::state::UnknownWord(word.to_owned()))
+words! {
+    /// How a delivery stands.
+    Outcome {
+        /// It is being sent, or will be sent again.
+        Pending = "pending",
+        /// The receiver has it.
+        Delivered = "delivered",
+        /// It was given up.
+        Failed = "failed",
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use kiln_value::{Class, Diagnostic, Map, Value};
+use kiln_value::{Class, Diagnostic, Value};
 
 use crate::hint::hinted;
 
@@ -246,15 +246,6 @@ pub struct Words {
 }
 
 impl Words {
-    /// Sets a property of a resource in a template. `None`: there is no such resource, or its properties are no map.
-    pub fn set_property(&self, template: &mut Value, resource: &str, property: &str, value: Value) -> Option<()> {
-        let resources = template.as_map_mut()?.get_mut(self.resources)?.as_map_mut()?;
-        let resource = resources.get_mut(resource)?.as_map_mut()?;
-        let properties = resource.entry(self.properties.to_owned()).or_insert_with(|| Map::new().into());
-        properties.as_map_mut()?.insert(property.to_owned(), value);
-        Some(())
-    }
-
     /// The allowed keys of a resource in every version.
     pub fn resource_keys(&self) -> [&'static str; 7] {
         [

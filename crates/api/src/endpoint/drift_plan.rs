@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use axum::response::Response;
 use http::{Method, StatusCode};
 use kiln_identity::{DefaultCheck, DefaultRule};
-use kiln_service::{AcceptedDrift, AcceptedValue};
+use kiln_service::{AcceptedDrift, AcceptedValue, Written};
 use kiln_store::Stack;
 use kiln_value::{Map, Value, value};
 use serde::Serialize;
@@ -110,10 +110,16 @@ async fn request(call: &Call) -> Result<(Stack, Vec<String>), ApiError> {
 }
 
 fn view(accepted: &AcceptedValue) -> Value {
+    let (parameter, file, keys) = match &accepted.written {
+        Written::Parameter(name) => (Some(name.as_str()), None, Value::Null),
+        Written::Template { file, keys } => (None, file.as_deref(), keys.iter().map(String::as_str).collect()),
+    };
     value!({
         "resource_name": (&accepted.resource),
         "property": (&accepted.property),
-        "parameter": (accepted.parameter.clone()),
+        "parameter": parameter,
+        "file": file,
+        "keys": keys,
         "value": (accepted.value.clone()),
     })
 }

@@ -53,10 +53,10 @@ async fn run(call: &Call) -> Result<Response, ApiError> {
 #[cfg(test)]
 mod tests {
     use http::{Method, StatusCode};
+    use kiln_resource::Parting;
     use kiln_resource::{Action, ResourceId, StackId, State, Status};
     use kiln_service::Limits;
-    use kiln_store::{Batch, MessageKind, Resource};
-    use kiln_value::value;
+    use kiln_store::{Batch, MessageBody, Resource};
     use serde_json::{Value, json};
 
     use crate::support::{App, random_string, stack_of, user};
@@ -97,11 +97,15 @@ mod tests {
 
         assert_eq!(forget("stuck", json!({"reason": "host lost"})).await.0, 202);
         let sent = app.store.inbox(stack_of(&path), now).await.expect("the store");
-        assert_eq!((sent.len(), sent[0].kind, sent[0].resource.as_deref()), (1, MessageKind::Forget, Some("stuck")));
-        let body = value!({
-            "user_id": "alice-id", "username": "alice", "reason": "host lost", "path": "stuck", "region": null,
-        });
-        assert_eq!(sent[0].body, body);
+        let parting = Parting {
+            user_id: "alice-id".to_owned(),
+            username: "alice".to_owned(),
+            reason: "host lost".to_owned(),
+            path: "stuck".to_owned(),
+            region: None,
+        };
+        assert_eq!((sent.len(), sent[0].resource.as_deref()), (1, Some("stuck")));
+        assert_eq!(sent[0].body, MessageBody::Forget(parting));
 
         let reader = App::on(app.store.clone(), user(&["heat_stack_user"]), Limits::default());
         let refused = reader.json(Method::POST, &format!("{path}/resources/stuck/forget"), &json!({})).await;

@@ -130,7 +130,7 @@ async fn a_suspended_resource_takes_no_signals() {
     assert_eq!(refused.json()["error"]["message"], "Signal resource during SUSPEND is not supported.");
     let messages = messages(&app, &path).await;
     let [message] = messages.as_slice() else { panic!("{messages:?}") };
-    assert_eq!((message.kind, message.resource.as_deref()), (MessageKind::RefusedSignal, Some("one")));
+    assert_eq!((message.body.kind(), message.resource.as_deref()), (MessageKind::RefusedSignal, Some("one")));
 }
 
 const HANDLE: &str = "OS::Heat::WaitConditionHandle";
@@ -167,7 +167,7 @@ async fn a_signal_and_a_mark_read_one_row() {
     assert_eq!(marked.status, StatusCode::OK, "{}", marked.text);
     assert_eq!(store.rows_read().resources - before, 2, "the row with the physical ID, and the rows of its name");
     let message = messages(&app, &path).await.pop().expect("a message");
-    assert_eq!((message.kind, message.resource.as_deref()), (MessageKind::MarkUnhealthy, Some("one")));
+    assert_eq!((message.body.kind(), message.resource.as_deref()), (MessageKind::MarkUnhealthy, Some("one")));
 }
 
 /// The database has refused the end of its operation.
@@ -195,7 +195,8 @@ async fn signals_are_sent_to_the_engine() {
         assert_eq!((sent.status, sent.text.as_str()), (StatusCode::OK, "null"));
     }
     let messages = messages(&app, &path).await;
-    let mut bodies: Vec<_> = messages.iter().map(|message| (message.kind, text::json(&message.body))).collect();
+    let mut bodies: Vec<_> =
+        messages.iter().map(|message| (message.body.kind(), text::json(message.body.details()))).collect();
     bodies.sort();
     let expected = ["null", r#"{"status": "SUCCESS"}"#].map(|body| (MessageKind::Signal, body.to_owned()));
     assert_eq!(bodies, expected);
@@ -258,6 +259,6 @@ async fn a_hook_is_cleared_where_the_resource_waits() {
     let cleared = signal(&app, &path, "one", Some(&json!({"unset_hook": "pre-create"}))).await;
     assert_eq!(cleared.status, StatusCode::OK, "{}", cleared.text);
     let sent = app.store.inbox(stack.id, "2027-01-01T00:00:00Z".parse().unwrap()).await.unwrap();
-    let kinds: Vec<_> = sent.iter().map(|message| message.kind).collect();
+    let kinds: Vec<_> = sent.iter().map(|message| message.body.kind()).collect();
     assert_eq!(kinds, [kiln_store::MessageKind::ClearHook]);
 }

@@ -5,8 +5,7 @@ use std::sync::Arc;
 use http::{Method, StatusCode};
 use kiln_api::{Options, Reporter};
 use kiln_service::Limits;
-use kiln_store::MessageKind;
-use kiln_value::text;
+use kiln_store::{Cancel, HealthMark, MessageBody};
 use serde_json::{Value, json};
 
 use crate::support::{App, user};
@@ -411,8 +410,8 @@ async fn actions_ask_the_engine() {
     let id = path.rsplit('/').next().unwrap_or_default().parse().unwrap();
     let messages = app.store.inbox(id, "2026-11-20T06:52:46Z".parse().unwrap()).await.unwrap();
     let [message] = messages.as_slice() else { panic!("{messages:?}") };
-    assert_eq!((message.kind, &message.resource), (MessageKind::Cancel, &None));
-    assert_eq!(text::json(&message.body), r#"{"generation": 1, "interrupt": false}"#);
+    let cancel = Cancel { generation: Some(1), ..Cancel::default() };
+    assert_eq!((&message.body, &message.resource), (&MessageBody::Cancel(cancel), &None));
     let early = act("cancel_update").await.json();
     assert_eq!(early["error"]["message"], "Cancelling update when stack is CREATE_IN_PROGRESS is not supported.");
     app.json(Method::PATCH, &path, &json!({})).await;
@@ -439,8 +438,8 @@ async fn marks_are_sent_to_the_engine() {
     let id = path.rsplit('/').next().unwrap_or_default().parse().unwrap();
     let messages = app.store.inbox(id, "2026-11-20T06:52:46Z".parse().unwrap()).await.unwrap();
     let [message] = messages.as_slice() else { panic!("{messages:?}") };
-    assert_eq!((message.kind, message.resource.as_deref()), (MessageKind::MarkUnhealthy, Some("first")));
-    assert_eq!(text::json(&message.body), r#"{"mark_unhealthy": true, "reason": "it smells"}"#);
+    let mark = MessageBody::MarkUnhealthy(HealthMark { unhealthy: true, reason: Some("it smells".to_owned()) });
+    assert_eq!((&message.body, message.resource.as_deref()), (&mark, Some("first")));
 }
 
 #[tokio::test]

@@ -248,8 +248,7 @@ impl App {
             id: kiln_store::MessageId(self.service.backends.chance.uuid()),
             stack,
             resource: None,
-            kind: kiln_store::MessageKind::Timer,
-            body: kiln_value::Value::Null,
+            body: kiln_store::MessageBody::Timer(kiln_store::Timer::default()),
             due: Timestamp::UNIX_EPOCH,
             sent: now,
         };

@@ -160,7 +160,7 @@ async fn signals_reach_the_resource() {
     assert_eq!(waiting.kind, "application/xml");
     let bodies: Vec<_> = messages(&app).await.into_iter().map(|message| message.body).collect();
     assert_eq!(bodies.len(), 3);
-    assert!(bodies.contains(&value!({ "status": "SUCCESS" })), "{bodies:?}");
+    assert!(bodies.contains(&kiln_store::MessageBody::Signal(value!({ "status": "SUCCESS" }))), "{bodies:?}");
 
     let refused = async |method: Method, path: String, body: &str| {
         let answer = send(method, path, body).await;

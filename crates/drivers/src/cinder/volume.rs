@@ -44,7 +44,7 @@ fn mark(facts: &Facts) -> Mark {
     match (facts.property("name").is_truthy(), facts.property("description").is_truthy()) {
         _ if is_restored(facts) => Mark::Name,
         (false, _) => Mark::Name,
-        _ if facts.unmarked_since.is_some() => Mark::Nothing,
+        _ if facts.attempt.unmarked_since.is_some() => Mark::Nothing,
         (true, false) => Mark::Description,
         (true, true) => Mark::Metadata,
     }
@@ -71,14 +71,14 @@ fn metadata(facts: &Facts) -> Map {
     let texts = given.into_iter().flatten().map(|(key, value)| (key.clone(), kiln_value::text::str(value).into()));
     let mut metadata: Map = texts.collect();
     if matches!(mark(facts), Mark::Metadata) {
-        metadata.insert(MARK.into(), facts.token.as_str().into());
+        metadata.insert(MARK.into(), facts.attempt.token.as_str().into());
     }
     metadata
 }
 
 fn description(facts: &Facts) -> Value {
     match mark(facts) {
-        Mark::Description => facts.token.as_str().into(),
+        Mark::Description => facts.attempt.token.as_str().into(),
         Mark::Name | Mark::Metadata | Mark::Nothing => facts.property("description").clone(),
     }
 }
@@ -286,8 +286,8 @@ impl Driver for Volume {
                 && status(volume) != "deleting"
                 && match mark(facts) {
                     Mark::Name | Mark::Nothing => true,
-                    Mark::Description => volume.str_at("description") == Some(&facts.token),
-                    Mark::Metadata => volume.get("metadata").and_then(|m| m.str_at(MARK)) == Some(facts.token.as_str()),
+                    Mark::Description => volume.str_at("description") == Some(&facts.attempt.token),
+                    Mark::Metadata => volume.get("metadata").and_then(|m| m.str_at(MARK)) == Some(facts.attempt.token.as_str()),
                 }
         };
         if matches!(mark(facts), Mark::Nothing) {

@@ -23,7 +23,7 @@ fn given_id(facts: &Facts) -> Option<&str> {
 }
 
 fn chosen_id(facts: &Facts) -> &str {
-    given_id(facts).unwrap_or(&facts.token)
+    given_id(facts).unwrap_or(&facts.attempt.token)
 }
 
 async fn seek(cx: &Context<'_>, id: &str) -> Result<Option<Value>, Failure> {
@@ -247,10 +247,10 @@ impl Driver for WebImage {
 
     /// By ID: the token, or a specified ID with which nothing is created before the claim is stored.
     async fn find(&self, cx: &Context<'_>) -> Result<Found, Failure> {
-        if given_id(cx.facts).is_some() || seek(cx, &cx.facts.token).await?.is_none() {
+        if given_id(cx.facts).is_some() || seek(cx, &cx.facts.attempt.token).await?.is_none() {
             return Ok(Found::NotMade);
         }
-        Ok(Found::Made(now("import").id(&cx.facts.token)))
+        Ok(Found::Made(now("import").id(&cx.facts.attempt.token)))
     }
 
     async fn live(&self, cx: &Context<'_>) -> Result<Map, Failure> {

@@ -23,8 +23,8 @@ fn wanted(facts: &Facts) -> Wanted {
     let limits = limits(facts);
     let definition = facts.property("resource").clone();
     // An interrupted update may have left members with another definition than that of the last success.
-    let differs = facts.members.iter().any(|member| member.definition != definition);
-    let changes = differs || facts.nested_step.get("target").is_some();
+    let differs = facts.nested.members.iter().any(|member| member.definition != definition);
+    let changes = differs || facts.nested.step.get("target").is_some();
     let policy = facts.property("rolling_updates").as_map().filter(|_| changes).map(Policy::of);
     let size = match facts.physical_id {
         Some(_) => limits.kept(scaling_group::size_to_keep(facts, policy.is_some())),

@@ -109,14 +109,14 @@ fn of_members(members: Map, wanted: &[Vec<Value>]) -> Value {
 
 /// The policy, if the members change in batches. Every update of a group may change its members.
 fn policy(facts: &Facts) -> Option<Policy> {
-    let of_step = || facts.nested_step.str_at("policy");
+    let of_step = || facts.nested.step.str_at("policy");
     let name = of_step().unwrap_or(if facts.physical_id.is_none() { BATCH_CREATE } else { ROLLING_UPDATE });
-    facts.update_policy.get(name).and_then(Value::as_map).filter(|_| !facts.last_step).map(Policy::of)
+    facts.nested.update_policy.get(name).and_then(Value::as_map).filter(|_| !facts.nested.last_step).map(Policy::of)
 }
 
 /// The next step.
 fn step(facts: &Facts, policy: Policy) -> Result<Option<rolling::Step>, Diagnostic> {
-    let mut step = if let Some(progress) = rolling::progress(&facts.nested_step) {
+    let mut step = if let Some(progress) = rolling::progress(&facts.nested.step) {
         policy.step(progress, Rolling::after_numbered)
     } else {
         let size = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
@@ -125,7 +125,7 @@ fn step(facts: &Facts, policy: Policy) -> Result<Option<rolling::Step>, Diagnost
     };
     // Later steps cannot tell a create from an update.
     let name = if facts.physical_id.is_none() { BATCH_CREATE } else { ROLLING_UPDATE };
-    let name = facts.nested_step.str_at("policy").unwrap_or(name);
+    let name = facts.nested.step.str_at("policy").unwrap_or(name);
     if let Some(then) = step.as_mut().and_then(|step| step.then.as_mut()?.as_map_mut()) {
         then.insert("policy".to_owned(), name.into());
     }
@@ -135,7 +135,7 @@ fn step(facts: &Facts, policy: Policy) -> Result<Option<rolling::Step>, Diagnost
 /// The members whose server is still one of the group.
 fn kept(facts: &Facts) -> impl Iterator<Item = &Member> {
     let servers = facts.property("servers");
-    facts.members.iter().filter(|member| servers.get(&member.name).is_some())
+    facts.nested.members.iter().filter(|member| servers.get(&member.name).is_some())
 }
 
 /// The members after a batch, in the order of the servers; the last ones change first. A failed member is like a new one.
@@ -188,7 +188,10 @@ mod tests {
         let properties = value!({"servers": {"a": "1", "b": "2", "c": "3"}, "config": "new"});
         let mut facts = Facts {
             physical_id: Some("nested".to_owned()),
-            update_policy: policies.as_map().unwrap().clone(),
+            nested: kiln_resource::NestedFacts {
+                update_policy: policies.as_map().unwrap().clone(),
+                ..kiln_resource::NestedFacts::default()
+            },
             properties: properties.as_map().unwrap().clone(),
             ..Facts::default()
         };
@@ -198,7 +201,7 @@ mod tests {
             ..Member::default()
         };
         // A server is gone, and one is new.
-        facts.members = ["a", "b", "gone"].map(member).into();
+        facts.nested.members = ["a", "b", "gone"].map(member).into();
         let mut steps = Vec::new();
         loop {
             let nested = Deployments("T").nested(&facts, &[]).unwrap().unwrap();
@@ -208,9 +211,9 @@ mod tests {
             let shown: Vec<_> = resources.iter().map(|(name, one)| format!("{name}={}", config(one))).collect();
             steps.push(shown.join(" "));
             let there = |(name, definition)| Member { name, definition, ..Default::default() };
-            facts.members = resources.into_iter().map(there).collect();
+            facts.nested.members = resources.into_iter().map(there).collect();
             match nested.then {
-                Some(then) => facts.nested_step = then,
+                Some(then) => facts.nested.step = then,
                 None => break,
             }
         }

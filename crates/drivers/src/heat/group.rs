@@ -60,11 +60,11 @@ fn with_index(value: &Value, index_var: &str, name: &str) -> Value {
 /// removal policies name, by name or by reference id.
 fn skipped(facts: &Facts) -> BTreeSet<String> {
     let remembered = remembered(facts);
-    if !facts.nested_step.is_null() {
+    if !facts.nested.step.is_null() {
         // The first step has stored them all; the removed members no longer have a reference ID.
         return remembered;
     }
-    let members = Member::references(&facts.members);
+    let members = Member::references(&facts.nested.members);
     let mut skipped = match facts.property("removal_policies_mode").as_str() {
         Some("update") => BTreeSet::new(),
         _ => remembered.clone(),
@@ -85,23 +85,23 @@ fn skipped(facts: &Facts) -> BTreeSet<String> {
 
 /// The name of the policy for this create or update. Later steps know it from the first one.
 fn policy_name(facts: &Facts) -> Option<&str> {
-    if let Some(name) = facts.nested_step.str_at("policy") {
+    if let Some(name) = facts.nested.step.str_at("policy") {
         return Some(name);
     }
     match facts.physical_id {
         None => Some(BATCH_CREATE),
-        Some(_) => facts.changed.iter().any(|name| name == "resource_def").then_some(ROLLING_UPDATE),
+        Some(_) => facts.nested.changed.iter().any(|name| name == "resource_def").then_some(ROLLING_UPDATE),
     }
 }
 
 /// The policy, if the members change in batches.
 fn policy(facts: &Facts) -> Option<Policy> {
-    facts.update_policy.get(policy_name(facts)?).and_then(Value::as_map).map(Policy::of)
+    facts.nested.update_policy.get(policy_name(facts)?).and_then(Value::as_map).map(Policy::of)
 }
 
 /// The next step, if the members change in batches.
 fn step(facts: &Facts, count: usize, skipped: &BTreeSet<String>) -> Result<Option<rolling::Step>, Diagnostic> {
-    let Some(policy) = policy(facts).filter(|_| !facts.last_step) else { return Ok(None) };
+    let Some(policy) = policy(facts).filter(|_| !facts.nested.last_step) else { return Ok(None) };
     let mut step = first_or_next(facts, policy, count, skipped)?;
     if let (Some(then), Some(name)) =
         (step.as_mut().and_then(|step| step.then.as_mut()?.as_map_mut()), policy_name(facts))
@@ -117,7 +117,7 @@ fn first_or_next(
     count: usize,
     skipped: &BTreeSet<String>,
 ) -> Result<Option<rolling::Step>, Diagnostic> {
-    if let Some(progress) = rolling::progress(&facts.nested_step) {
+    if let Some(progress) = rolling::progress(&facts.nested.step) {
         return Ok(policy.step(progress, Rolling::after_numbered));
     }
     // A failed member in addition to the wanted ones was temporary in an earlier update: it is created again like one.
@@ -126,7 +126,7 @@ fn first_or_next(
         let is_skipped = skipped.contains(&member.name);
         if member.failed { is_skipped || wanted.contains(&member.name) } else { !is_skipped }
     };
-    let current = facts.members.iter().filter(counts).count();
+    let current = facts.nested.members.iter().filter(counts).count();
     let size = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
     let rolling = Rolling { target: size(count), current: size(current), up_to_date: 0 };
     policy.first(facts, rolling, Rolling::after_numbered)
@@ -143,7 +143,7 @@ fn after_batch(facts: &Facts, batch: Batch, count: usize, skipped: &BTreeSet<Str
         Some(index) if *index < count => count - index,
         Some(_) => size,
     };
-    let there = facts.members.iter().filter(|member| !member.failed && !skipped.contains(&member.name));
+    let there = facts.nested.members.iter().filter(|member| !member.failed && !skipped.contains(&member.name));
     let mut old: Vec<(String, Value)> = there.map(|member| (member.name.clone(), member.definition.clone())).collect();
     old.sort_by_cached_key(|(name, _)| priority(name));
     let existing: BTreeSet<&str> = old.iter().map(|(name, _)| name.as_str()).collect();
@@ -300,14 +300,15 @@ mod tests {
             };
             let members: Vec<String> = template.iter().map(shown).collect();
             steps.push(members.join(" "));
-            facts.members = template
+            facts.nested.members = template
                 .into_iter()
                 .map(|(name, definition)| Member { reference: name.as_str().into(), name, definition, failed: false })
                 .collect();
-            facts.physical_id =
-                facts.physical_id.or_else(|| (!facts.update_policy.contains_key(BATCH_CREATE)).then(String::new));
+            facts.physical_id = facts
+                .physical_id
+                .or_else(|| (!facts.nested.update_policy.contains_key(BATCH_CREATE)).then(String::new));
             match nested.then {
-                Some(then) => facts.nested_step = then,
+                Some(then) => facts.nested.step = then,
                 None => return steps,
             }
         }
@@ -315,10 +316,10 @@ mod tests {
 
     fn rolling(count: i64, policy: Value) -> Facts {
         let mut facts = group(count, &value!({}), &value!([]));
-        facts.members = there([("0", "a"), ("1", "b"), ("2", "c")]);
+        facts.nested.members = there([("0", "a"), ("1", "b"), ("2", "c")]);
         facts.physical_id = Some("nested".to_owned());
-        facts.changed = vec!["resource_def".to_owned()];
-        facts.update_policy = Map::from([(ROLLING_UPDATE.to_owned(), policy)]);
+        facts.nested.changed = vec!["resource_def".to_owned()];
+        facts.nested.update_policy = Map::from([(ROLLING_UPDATE.to_owned(), policy)]);
         facts
     }
 
@@ -337,11 +338,11 @@ mod tests {
     fn failed_and_removed_members_change_in_the_first_batch() {
         let policy = value!({"max_batch_size": 1, "min_in_service": 0, "pause_time": 0});
         let mut facts = rolling(3, policy.clone());
-        facts.members[0].failed = true;
+        facts.nested.members[0].failed = true;
         assert_eq!(steps(facts), ["0* 1 2", "0* 1 2*", "0* 1* 2*"]);
         // Seed 49786 of the simulation: a member that was temporary in a failed update does not count as changed.
         let mut facts = rolling(2, value!({"max_batch_size": 3, "min_in_service": 1, "pause_time": 0}));
-        (facts.members[1].failed, facts.members[2].failed) = (true, true);
+        (facts.nested.members[1].failed, facts.nested.members[2].failed) = (true, true);
         assert_eq!(steps(facts), ["0 1* 2*", "0* 1*"]);
         let mut facts = rolling(2, policy);
         facts.properties.insert("removal_policies".to_owned(), value!([{"resource_list": ["b"]}]));
@@ -352,17 +353,18 @@ mod tests {
     #[test]
     fn only_a_new_definition_changes_members_in_batches() {
         let mut facts = rolling(5, value!({"max_batch_size": 1, "pause_time": 0}));
-        facts.changed = vec!["count".to_owned()];
+        facts.nested.changed = vec!["count".to_owned()];
         assert_eq!(steps(facts), ["0* 1* 2* 3* 4*"]);
         let mut facts = rolling(5, value!({"max_batch_size": 1, "pause_time": 0}));
-        facts.last_step = true;
+        facts.nested.last_step = true;
         assert_eq!(steps(facts), ["0* 1* 2* 3* 4*"]);
     }
 
     #[test]
     fn members_are_created_in_batches() {
         let mut facts = group(5, &value!({}), &value!([]));
-        facts.update_policy = Map::from([(BATCH_CREATE.to_owned(), value!({"max_batch_size": 2, "pause_time": 7}))]);
+        facts.nested.update_policy =
+            Map::from([(BATCH_CREATE.to_owned(), value!({"max_batch_size": 2, "pause_time": 7}))]);
         let nested = ResourceGroup.nested(&facts, &[]).unwrap().unwrap();
         assert_eq!(nested.pause, Duration::from_secs(7));
         assert_eq!(steps(facts), ["0* 1*", "0* 1* 2* 3*", "0* 1* 2* 3* 4*"]);
@@ -403,7 +405,7 @@ mod tests {
     #[test]
     fn jumps_over_removed_members() {
         let mut facts = group(3, &value!({}), &value!([{"resource_list": ["1", "c", "9"]}]));
-        facts.members = there([("0", "a"), ("1", "b"), ("2", "c")]);
+        facts.nested.members = there([("0", "a"), ("1", "b"), ("2", "c")]);
         facts.physical_id = Some("nested".to_owned());
         let nested = ResourceGroup.nested(&facts, &[]).unwrap().unwrap();
         let names: Vec<&String> = nested.template.get("resources").unwrap().as_map().unwrap().keys().collect();

@@ -114,8 +114,8 @@ impl InstanceGroup {
     /// `None`: the launch configuration is not known yet.
     fn wanted(self, facts: &Facts) -> Result<Option<Wanted>, Diagnostic> {
         let changes =
-            facts.changed.iter().any(|name| name == CONFIGURATION) || facts.nested_step.get("target").is_some();
-        let policy = facts.update_policy.get(self.policy_name()).and_then(Value::as_map).filter(|_| changes);
+            facts.nested.changed.iter().any(|name| name == CONFIGURATION) || facts.nested.step.get("target").is_some();
+        let policy = facts.nested.update_policy.get(self.policy_name()).and_then(Value::as_map).filter(|_| changes);
         let rolling = policy.map(Policy::of_cfn).transpose()?;
         let size = self.size(facts, rolling.is_some());
         Ok(self.member(facts).map(|definition| Wanted { definition, size, rolling }))

@@ -18,7 +18,7 @@ impl Driver for None {
     async fn start(&self, cx: &Context<'_>, operation: &Operation) -> Result<Step, Failure> {
         Ok(match operation {
             // The attempt's token is as good an id as any other: a UUID that nobody else has.
-            Operation::Create => Step::done().id(&cx.facts.token),
+            Operation::Create => Step::done().id(&cx.facts.attempt.token),
             _ => Step::done(),
         })
     }

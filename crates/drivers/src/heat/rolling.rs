@@ -64,7 +64,7 @@ impl Policy {
     ) -> Result<Option<Step>, Diagnostic> {
         let pauses = rolling.steps(self.batch_size, self.min_in_service, after).saturating_sub(1);
         let pauses = self.pause.saturating_mul(u32::try_from(pauses).unwrap_or(u32::MAX));
-        if !self.pause.is_zero() && facts.action_timeout.is_some_and(|timeout| pauses >= timeout) {
+        if !self.pause.is_zero() && facts.nested.action_timeout.is_some_and(|timeout| pauses >= timeout) {
             let text = "The current update policy will result in stack update timeout.";
             return Err(Diagnostic::new(Class::ValueError, text));
         }
@@ -165,7 +165,11 @@ mod tests {
 
     #[test]
     fn the_pauses_must_fit_into_the_timeout() {
-        let facts = |minutes| Facts { action_timeout: Some(Duration::from_mins(minutes)), ..Facts::default() };
+        let facts = |minutes| {
+            let mut facts = Facts::default();
+            facts.nested.action_timeout = Some(Duration::from_mins(minutes));
+            facts
+        };
         let rolling = Rolling { target: 4, current: 4, up_to_date: 0 };
         let first = |minutes, batch, pause| policy(batch, pause).first(&facts(minutes), rolling, Rolling::after);
         let text = "The current update policy will result in stack update timeout.";

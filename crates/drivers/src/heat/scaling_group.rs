@@ -35,13 +35,13 @@ pub(super) struct Wanted {
 
 /// The number of members that are not failed.
 pub(super) fn size(facts: &Facts) -> i64 {
-    i64::try_from(facts.members.iter().filter(|member| !member.failed).count()).unwrap_or(i64::MAX)
+    i64::try_from(facts.nested.members.iter().filter(|member| !member.failed).count()).unwrap_or(i64::MAX)
 }
 
 /// The size that an update keeps: the healthy members, or in a rolling update all members at its start, because its
 /// batches may add some for a time.
 pub(super) fn size_to_keep(facts: &Facts, rolling: bool) -> i64 {
-    let all = match rolling::progress(&facts.nested_step) {
+    let all = match rolling::progress(&facts.nested.step) {
         Some(progress) => progress.target,
         None if rolling => count(facts),
         None => return size(facts),
@@ -61,7 +61,7 @@ pub(super) fn next(
     template: impl Fn(Map, &[String]) -> Value,
 ) -> Result<Nested, Diagnostic> {
     let mut names = Names::of(facts);
-    let (members, then, pause) = if facts.last_step {
+    let (members, then, pause) = if facts.nested.last_step {
         (last(facts, wanted, &mut names)?, None, Duration::ZERO)
     } else {
         step(facts, wanted, &mut names)?
@@ -80,15 +80,15 @@ fn step(
     wanted: &Wanted,
     names: &mut Names,
 ) -> Result<(Definitions, Option<Value>, Duration), Diagnostic> {
-    let size = match facts.nested_step.get("size").and_then(Value::as_i64) {
+    let size = match facts.nested.step.get("size").and_then(Value::as_i64) {
         Some(size) => size,
         None => wanted.size,
     };
     let resize = resized(wanted.size);
     if let Some(policy) = wanted.rolling
-        && facts.nested_step.get("size").is_none()
+        && facts.nested.step.get("size").is_none()
     {
-        let batch = match rolling::progress(&facts.nested_step) {
+        let batch = match rolling::progress(&facts.nested.step) {
             Some(progress) => policy.step(progress, Rolling::after),
             None => policy.first(facts, whole(facts, wanted), Rolling::after)?,
         };
@@ -100,7 +100,7 @@ fn step(
         }
     }
     let batch = Batch { size: checked(size, &wanted.definition)?, changes: 0 };
-    let members = changed_in_order(&in_order(&facts.members), &wanted.definition, batch, names);
+    let members = changed_in_order(&in_order(&facts.nested.members), &wanted.definition, batch, names);
     Ok((members, None, Duration::ZERO))
 }
 
@@ -108,7 +108,7 @@ fn step(
 fn last(facts: &Facts, wanted: &Wanted, names: &mut Names) -> Result<Definitions, Diagnostic> {
     let members = match wanted.rolling {
         Some(policy) => rolled(facts, wanted, policy, names),
-        None => in_order(&facts.members),
+        None => in_order(&facts.nested.members),
     };
     let batch = Batch { size: checked(wanted.size, &wanted.definition)?, changes: 0 };
     Ok(changed_in_order(&members, &wanted.definition, batch, names))
@@ -135,7 +135,7 @@ fn rolled(facts: &Facts, wanted: &Wanted, policy: Policy, names: &mut Names) -> 
         }
         (size, rolling) = (batch.size, next);
     }
-    let kept = facts.members.iter().map(|member| &member.name).filter(|name| !left.contains(name)).cloned();
+    let kept = facts.nested.members.iter().map(|member| &member.name).filter(|name| !left.contains(name)).cloned();
     let mut members: Definitions = kept.chain(created).map(|name| (name, wanted.definition.clone())).collect();
     let most = usize::try_from(size).unwrap_or(usize::MAX);
     members.drain(..members.len().saturating_sub(most));
@@ -151,7 +151,7 @@ fn whole(facts: &Facts, wanted: &Wanted) -> Rolling {
 
 /// The number of members with the failed ones.
 fn count(facts: &Facts) -> u64 {
-    u64::try_from(facts.members.len()).unwrap_or(u64::MAX)
+    u64::try_from(facts.nested.members.len()).unwrap_or(u64::MAX)
 }
 
 /// The size of a group of members with this definition, if it is not too large.
@@ -170,7 +170,7 @@ fn in_order(members: &[Member]) -> Definitions {
 
 /// The members in the order in which they are replaced: failed ones, those with an old definition, the oldest.
 fn outdated_first<'a>(facts: &'a Facts, definition: &Value) -> Vec<&'a Member> {
-    let mut members: Vec<&Member> = facts.members.iter().collect();
+    let mut members: Vec<&Member> = facts.nested.members.iter().collect();
     members.sort_by_key(|member| (!member.failed, member.definition == *definition));
     members
 }
@@ -289,7 +289,10 @@ mod tests {
         Facts {
             id: "3f2504e0-4f89-41d3-9a0c-0305e82c3301".to_owned(),
             physical_id: Some("nested".to_owned()),
-            members: (0..count).map(member).collect(),
+            nested: kiln_resource::NestedFacts {
+                members: (0..count).map(member).collect(),
+                ..kiln_resource::NestedFacts::default()
+            },
             ..Facts::default()
         }
     }
@@ -315,15 +318,15 @@ mod tests {
             assert!(members.keys().collect::<BTreeSet<_>>().len() == members.len());
             facts.data.extend(nested.data);
             // New members are the youngest.
-            let age = |name: &String| facts.members.iter().position(|m| m.name == *name).unwrap_or(usize::MAX);
+            let age = |name: &String| facts.nested.members.iter().position(|m| m.name == *name).unwrap_or(usize::MAX);
             let mut next: Vec<Member> = members
                 .iter()
                 .map(|(name, d)| Member { name: name.clone(), definition: d.clone(), ..Member::default() })
                 .collect();
             next.sort_by_key(|member| age(&member.name));
-            facts.members = next;
+            facts.nested.members = next;
             match nested.then {
-                Some(then) => facts.nested_step = then,
+                Some(then) => facts.nested.step = then,
                 None => return steps,
             }
         }
@@ -354,12 +357,12 @@ mod tests {
             for size in 0..6 {
                 for (batch, min) in [(0, 0), (1, 0), (1, 5), (2, 4), (3, 20), (9, 1)] {
                     let mut facts = group(count);
-                    if let Some(member) = facts.members.get_mut(1) {
+                    if let Some(member) = facts.nested.members.get_mut(1) {
                         member.definition = value!({"v": 2});
                     }
                     let wanted = wanted(size, batch, min);
                     let all = steps(facts.clone(), &wanted);
-                    facts.last_step = true;
+                    facts.nested.last_step = true;
                     let last = steps(facts, &wanted);
                     assert_eq!(all.last(), last.last(), "{count} {size} {batch} {min}: {all:?}");
                 }
@@ -370,9 +373,9 @@ mod tests {
     #[test]
     fn failed_members_leave_first() {
         let mut facts = group(3);
-        facts.members[0].failed = true;
-        facts.members[0].name = "c".to_owned();
-        facts.members[2].name = "a".to_owned();
+        facts.nested.members[0].failed = true;
+        facts.nested.members[0].name = "c".to_owned();
+        facts.nested.members[2].name = "a".to_owned();
         assert_eq!(size(&facts), 2);
         assert_eq!(steps(facts, &wanted(2, 0, 0)), ["a b"]);
     }

@@ -167,11 +167,8 @@ mod tests {
     #[test]
     fn a_signal_changes_the_size_if_it_may() {
         let member = |failed| kiln_resource::Member { failed, ..kiln_resource::Member::default() };
-        let mut facts = Facts {
-            members: vec![member(true), member(false), member(false)],
-            state: ("UPDATE".to_owned(), "COMPLETE".to_owned()),
-            ..Facts::default()
-        };
+        let mut facts = Facts { state: ("UPDATE".to_owned(), "COMPLETE".to_owned()), ..Facts::default() };
+        facts.nested.members = vec![member(true), member(false), member(false)];
         let by = |kind: &str, by: i64| value!({"kind": kind, "by": by, "min_step": null, "cooldown": 5});
         let step = |facts: &Facts, adjustment: &Value| {
             limits(1, 5, None).rescale(facts, adjustment, 1_800_000_000.0).map(|rescale| rescale.step)

@@ -89,8 +89,8 @@ impl Driver for ExternalResource {
             Operation::Check | Operation::Adopt | Operation::Snapshot => Ok(Step::done()),
             _ if action(cx, operation).is_none() => Ok(Step::done()),
             Operation::Create => {
-                execute(cx, operation, &cx.facts.token).await?;
-                Ok(awaiting(&cx.facts.token))
+                execute(cx, operation, &cx.facts.attempt.token).await?;
+                Ok(awaiting(&cx.facts.attempt.token))
             }
             // Nothing has been created, so there is nothing to change.
             _ if cx.facts.physical_id.is_none() => Ok(Step::done()),
@@ -114,9 +114,9 @@ impl Driver for ExternalResource {
     }
 
     async fn find(&self, cx: &Context<'_>) -> Result<Found, Failure> {
-        let execution = MISTRAL.get(cx, execution::path(&cx.facts.token)).await;
+        let execution = MISTRAL.get(cx, execution::path(&cx.facts.attempt.token)).await;
         match execution {
-            Ok(_) => Ok(Found::Made(awaiting(&cx.facts.token))),
+            Ok(_) => Ok(Found::Made(awaiting(&cx.facts.attempt.token))),
             Err(failure) if failure.is_not_found() => Ok(Found::NotMade),
             Err(failure) => Err(failure),
         }

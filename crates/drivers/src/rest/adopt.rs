@@ -33,7 +33,7 @@ impl RestDriver {
     pub(super) fn sign<'a>(&'a self, facts: &'a Facts, body: &Map) -> Sign<'a> {
         let created = self.rest.adopt.created.as_deref();
         match self.mark(facts, body) {
-            Sign::Value { key, given: Some(_), .. } if facts.unmarked_since.is_some() => {
+            Sign::Value { key, given: Some(_), .. } if facts.attempt.unmarked_since.is_some() => {
                 Sign::Unmarked { key, created }
             }
             sign => sign,
@@ -79,7 +79,7 @@ impl RestDriver {
         {
             // The sign is temporary, because users would see it forever. It remains in objects that cannot be updated.
             let given = given.or_else(|| self.rest.update.is_some().then(|| "".into()));
-            return Sign::Value { key, value: &facts.token, given };
+            return Sign::Value { key, value: &facts.attempt.token, given };
         }
         if !adopt.key.is_empty() {
             return Sign::Key(adopt.key.iter().map(|property| self.wire_name(property)).collect());
@@ -93,7 +93,7 @@ impl RestDriver {
     /// Adds the sign to the body of a create.
     pub(super) fn put_sign(&self, facts: &Facts, body: &mut Map) {
         match self.sign(facts, body) {
-            Sign::TokenId => drop(body.insert(self.rest.id.clone(), facts.token.as_str().into())),
+            Sign::TokenId => drop(body.insert(self.rest.id.clone(), facts.attempt.token.as_str().into())),
             Sign::Value { key, value, .. } => drop(body.insert(key.to_owned(), value.into())),
             Sign::ChosenId(_) | Sign::Unmarked { .. } | Sign::Key(_) | Sign::Nothing => {}
         }
@@ -123,7 +123,7 @@ impl RestDriver {
         let object = match self.sign(cx.facts, &body) {
             // Nothing is created before the claim is stored, and only one object can have an ID.
             Sign::ChosenId(_) => None,
-            Sign::TokenId => self.seek(cx, &cx.facts.token).await?,
+            Sign::TokenId => self.seek(cx, &cx.facts.attempt.token).await?,
             Sign::Value { key, value, .. } => {
                 let found = self.list(cx, &self.query(key, value, &body)).await?;
                 found.into_iter().find(|object| object.str_at(key) == Some(value))

@@ -133,7 +133,7 @@ impl Resource {
             id,
             name: name.to_owned(),
             resource_type: type_name.to_owned(),
-            token: uuid(&format!("{run} {name} 0")),
+            attempt: kiln_resource::Attempt { token: uuid(&format!("{run} {name} 0")), unmarked_since: None },
             ..Facts::default()
         };
         Self {
@@ -347,7 +347,7 @@ impl Resource {
         }
         self.attempt += 1;
         self.facts.physical_id = None;
-        self.facts.token = uuid(&format!("{} {}", self.facts.id, self.attempt));
+        self.facts.attempt.token = uuid(&format!("{} {}", self.facts.id, self.attempt));
         Ok(())
     }
 
@@ -391,7 +391,7 @@ impl Resource {
         let mut facts = self.facts.clone();
         let is_create = self.engine.is_unmarked && *operation == Operation::Create;
         let is_unmarked = is_create && self.driver().unmarked(&facts).is_some();
-        facts.unmarked_since = is_unmarked.then_some(0);
+        facts.attempt.unmarked_since = is_unmarked.then_some(0);
         facts
     }
 

@@ -5,10 +5,10 @@
 //! removed, the members are stored in the data of the load balancer, and its nested stack gets a new template.
 
 use kiln_plan::{Blueprint, define, facts, failure_of};
-use kiln_resource::{Action, Failure, Member, MessageId, Received, ResourceId};
+use kiln_resource::{Action, Failure, Member, Received, ResourceId};
 use kiln_stack::load;
-use kiln_store::{Message, MessageKind, StackRequest};
-use kiln_value::{Value, value};
+use kiln_store::{GroupMembers, Message, MessageBody, StackRequest};
+use kiln_value::Value;
 
 use super::calls::Reply;
 use super::inbox::received;
@@ -27,18 +27,10 @@ impl Work {
         let mut facts = facts(row, &kind, &stack_facts(&self.stack));
         define(&mut facts, &kind, definition);
         let balancers = rules.load_balancers(&facts);
-        let (group, members) = (row.name.clone(), Value::from(members));
-        let now = self.actor.backends.clock.now();
+        let members = GroupMembers { group: row.name.clone(), members };
         for balancer in balancers {
-            self.writes.send(Message {
-                id: MessageId(self.actor.backends.chance.uuid()),
-                stack: self.stack.id,
-                resource: Some(balancer),
-                kind: MessageKind::Members,
-                body: value!({ "group": (group.as_str()), "members": (members.clone()) }),
-                due: now,
-                sent: now,
-            });
+            let body = MessageBody::Members(members.clone());
+            self.writes.send(self.actor.backends.message(self.stack.id, Some(balancer), body));
         }
     }
 
@@ -93,8 +85,7 @@ impl Work {
         let Some(described) = kind.nested_stack() else { return Ok(()) };
         let mut facts = facts(row, &kind, &stack_facts(&self.stack));
         define(&mut facts, &kind, held);
-        let group = message.body.str_at("group").unwrap_or_default();
-        let members = message.body.get("members").and_then(Value::as_list).unwrap_or_default();
+        let MessageBody::Members(GroupMembers { group, members }) = &message.body else { return Ok(()) };
         let Some(mut data) = described.with_members(&facts, group, members) else { return Ok(()) };
         facts.data.extend(data.clone());
         let Some(nested) = blueprint.nested_sources(definition, &facts) else { return Ok(()) };

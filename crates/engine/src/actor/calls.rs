@@ -277,7 +277,7 @@ impl Work {
         let kind_of = |row: &Resource| self.kind_of(&row.name, &row.implementation);
         observe(&self.model, row, &*entry.driver, kind_of, &mut facts);
         if running.operation == Operation::Create {
-            facts.unmarked_since = unmarked::since(&row.data);
+            facts.attempt.unmarked_since = unmarked::since(&row.data);
         }
         let wanted = match (&running.operation, &self.request.scope) {
             (Operation::Create | Operation::Adopt | Operation::Update { .. }, Some(scope)) => {

@@ -8,15 +8,13 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 use kiln_plan::{Blame, Event, Kind, NestedSources, Outcome, Sources, define, facts, failure_of, observe};
-use kiln_resource::{
-    Action, Driver, Facts, Failure, Member, MessageId, Operation, Phase, ResourceId, Running, State, Status,
-};
+use kiln_resource::{Action, Driver, Facts, Failure, Member, Operation, Phase, ResourceId, Running, State, Status};
 use kiln_stack::call_retry::Attempts;
 use kiln_stack::loaded_stack::{GroupContent, group_content, inside};
 use kiln_stack::sizes::check_outputs;
 use kiln_stack::{Backends, load};
 use kiln_store::{
-    Details, Error, Message, MessageKind, NewStack, Parent, Snapshot, SnapshotId, Stack, StackId, StackRequest, Summary,
+    Cancel, Details, Error, MessageBody, NewStack, Parent, Snapshot, SnapshotId, Stack, StackId, StackRequest, Summary,
 };
 use kiln_value::{Class, Map, Value, text, value};
 use serde::{Deserialize, Serialize};
@@ -310,12 +308,12 @@ impl Work {
             define(&mut facts, &kind, definition);
         }
         if let Operation::Update { changed, .. } = &running.operation {
-            facts.changed = changed.keys().cloned().collect();
+            facts.nested.changed = changed.keys().cloned().collect();
         }
         // All members are adopted at once: a member of a later batch would be created, and its object left behind.
-        facts.last_step = running.operation == Operation::Adopt;
-        facts.action_timeout = Some(self.action_timeout());
-        (facts.nested_step, facts.members) = (step, group.members);
+        facts.nested.last_step = running.operation == Operation::Adopt;
+        facts.nested.action_timeout = Some(self.action_timeout());
+        (facts.nested.step, facts.nested.members) = (step, group.members);
         facts.data.extend(group.prepared.clone());
         self.observe_for(id, &kind, &mut facts)?;
         let nested = blueprint.nested_sources(definition, &facts).ok_or_else(gone)?;
@@ -327,7 +325,7 @@ impl Work {
         Ok(Asked {
             sources,
             data,
-            members: facts.members,
+            members: facts.nested.members,
             timeout_mins,
             state: NestedState { asked: true, then, pause, until: None },
         })
@@ -413,17 +411,9 @@ impl Work {
     pub(super) async fn cancel_child(&mut self, child: StackId, requests: i64) -> Result<(), Error> {
         let backends = &self.actor.backends;
         let stored = backends.store.stack(child).await?.map_or(0, |child| child.generation);
-        let now = backends.clock.now();
         let out_of_time = self.slots.row_of(child).is_some_and(|row| self.slots.memory(row).out_of_time);
-        self.writes.send(Message {
-            id: MessageId(backends.chance.uuid()),
-            stack: child,
-            resource: None,
-            kind: MessageKind::Cancel,
-            body: value!({"interrupt": true, "generation": stored + requests, "out_of_time": out_of_time}),
-            due: now,
-            sent: now,
-        });
+        let cancel = Cancel { generation: Some(stored + requests), interrupt: true, out_of_time };
+        self.writes.send(backends.message(child, None, MessageBody::Cancel(cancel)));
         Ok(())
     }
 }

@@ -8,8 +8,8 @@ use jiff::SignedDuration;
 use kiln_plan::{Event, Kind, facts};
 use kiln_resource::{Action, Driver, Facts, Failure, MessageId, Received, ResourceId};
 use kiln_stack::call_retry::Attempts;
-use kiln_stack::{Backends, mark, stored_software};
-use kiln_store::{Error, Message, MessageKind, Stack, StackId};
+use kiln_stack::{Backends, mark};
+use kiln_store::{Cancel, Error, HookClearing, Message, MessageBody, Stack, StackId, Timer};
 use kiln_value::Value;
 
 use super::calls::Reply;
@@ -39,7 +39,7 @@ pub(super) struct Inbox {
     receiving: BTreeSet<String>,
     /// The present names of resources that have moved since the messages were read, by their former names.
     moved: BTreeMap<String, String>,
-    /// Messages that wait for nested stacks ([`MessageKind::Scaling`]).
+    /// Messages that wait for nested stacks ([`MessageBody::Scaling`]).
     nested: Vec<(StackId, Message)>,
 }
 
@@ -50,7 +50,7 @@ impl Inbox {
     }
 
     fn add(&mut self, message: Message) {
-        if is_at_once(message.kind) {
+        if is_at_once(&message.body) {
             return self.at_once.push_back(message);
         }
         let name = self.present(message.resource.as_deref().unwrap_or_default());
@@ -106,7 +106,7 @@ impl Inbox {
 
     /// Whether a cancel of this request waits.
     pub(super) fn is_cancelled(&self, generation: i64) -> bool {
-        self.at_once.iter().any(|message| message.kind == MessageKind::Cancel && cancels(message, generation))
+        self.at_once.iter().any(|message| cancels(message, generation))
     }
 
     /// Lets further messages to these resources wait; false if one of them is processing a message.
@@ -211,7 +211,7 @@ impl Work {
     pub(super) fn take_marks(&mut self) {
         let names: Vec<String> = self.inbox.queues.keys().cloned().collect();
         for name in names {
-            while self.inbox.first(&name).is_some_and(|message| message.kind == MessageKind::MarkUnhealthy)
+            while self.inbox.first(&name).is_some_and(|message| matches!(message.body, MessageBody::MarkUnhealthy(_)))
                 && self.model.current(&name).is_some_and(|row| !self.slots.is_busy(row.id))
                 && !self.inbox.receiving.contains(&name)
                 && let Some(message) = self.inbox.take_first(&name)
@@ -227,11 +227,11 @@ impl Work {
             return;
         }
         for message in std::mem::take(&mut self.inbox.at_once) {
-            match message.kind {
-                MessageKind::Cancel => self.cancel(&message),
-                MessageKind::ClearHook => self.clear_hook(&message),
-                MessageKind::DeleteSnapshot => self.remove_snapshot_of(&message),
-                _ if self.forget_resource(&message) => {}
+            match &message.body {
+                MessageBody::Cancel(cancel) => self.cancel(message.id, cancel),
+                MessageBody::ClearHook(clearing) => self.clear_hook(&message, clearing),
+                MessageBody::DeleteSnapshot(removal) => self.remove_snapshot(removal.snapshot, Some(message.id)),
+                MessageBody::Forget(parting) if self.forget_resource(&message, parting) => {}
                 _ => self.inbox.at_once.push_back(message),
             }
         }
@@ -241,15 +241,18 @@ impl Work {
                 continue;
             }
             let Some(message) = self.inbox.take_first(&name) else { continue };
-            match (message.kind, row) {
+            match (&message.body, row) {
                 (_, None) => {
                     tracing::info!(stack = %self.stack.id, resource = name, "ignoring a message to an unknown resource");
                     self.writes.handled(message.id);
                 }
-                (MessageKind::RefusedSignal, Some(row)) => self.refused(&message, row),
-                (MessageKind::MarkUnhealthy, Some(_)) => self.mark(&message),
-                (MessageKind::Members, Some(row)) => self.balance(message, row),
-                (MessageKind::Scaling, Some(row)) => self.await_scaling(message, row),
+                (MessageBody::RefusedSignal(refused), Some(row)) => {
+                    self.decide(Event::Refused { row, reason: cannot_signal(&refused.action) });
+                    self.writes.handled(message.id);
+                }
+                (MessageBody::MarkUnhealthy(_), Some(_)) => self.mark(&message),
+                (MessageBody::Members(_), Some(row)) => self.balance(message, row),
+                (MessageBody::Scaling(_), Some(row)) => self.await_scaling(message, row),
                 (_, Some(row)) => self.receive(message, row),
             }
         }
@@ -267,24 +270,23 @@ impl Work {
         kind.as_ref().and_then(Kind::entry).is_some_and(|entry| entry.driver.receives_during_operations())
     }
 
-    fn clear_hook(&mut self, message: &Message) {
-        if let Some(hook) = message.body.str_at("unset_hook").and_then(|hook| hook.parse().ok()) {
+    fn clear_hook(&mut self, message: &Message, clearing: &HookClearing) {
+        if let Ok(hook) = clearing.hook.parse() {
             self.decide(Event::HookCleared { name: message.resource.clone().unwrap_or_default(), hook });
         }
         self.writes.handled(message.id);
     }
 
     /// A cancel ends the request that it was sent for, not a later one.
-    fn cancel(&mut self, message: &Message) {
-        if self.request.active && cancels(message, self.request.generation) {
-            let interrupt = message.body.get("interrupt").is_some_and(Value::is_truthy);
-            self.inbox.cancels.push(message.id);
-            if message.body.get("out_of_time").is_some_and(Value::is_truthy) {
+    fn cancel(&mut self, message: MessageId, cancel: &Cancel) {
+        if self.request.active && means(cancel, self.request.generation) {
+            self.inbox.cancels.push(message);
+            if cancel.out_of_time {
                 self.slots.run_out_of_time();
             }
-            self.decide(Event::Cancelled { interrupt });
+            self.decide(Event::Cancelled { interrupt: cancel.interrupt });
         } else {
-            self.writes.handled(message.id);
+            self.writes.handled(message);
         }
     }
 
@@ -314,7 +316,7 @@ impl Work {
             return;
         }
         let refuses = matches!(row.state.action, Action::Suspend | Action::Delete);
-        if refuses && message.kind == MessageKind::Signal && !entry.driver.receives_during_operations() {
+        if refuses && matches!(message.body, MessageBody::Signal(_)) && !entry.driver.receives_during_operations() {
             let reason = cannot_signal(row.state.action.as_str());
             self.decide(Event::Refused { row: id, reason });
             self.writes.handled(message.id);
@@ -325,8 +327,8 @@ impl Work {
             driver: Arc::clone(&entry.driver),
             backends: self.actor.backends.clone(),
             root: Arc::clone(&self.root),
-            body: message.body.clone(),
-            pushes: stored_software::is_push(&message),
+            body: message.body.details().clone(),
+            pushes: matches!(message.body, MessageBody::Timer(Timer { push_metadata: true })),
         };
         let attempts = self.attempts();
         self.inbox.receiving.insert(row.name.clone());
@@ -334,13 +336,6 @@ impl Work {
         if let Some(reply) = self.reply_or_spawn(task) {
             self.take(Ok(reply));
         }
-    }
-
-    /// The API has refused a signal because of the resource's action.
-    fn refused(&mut self, message: &Message, row: ResourceId) {
-        let reason = cannot_signal(message.body.str_at("action").unwrap_or_default());
-        self.decide(Event::Refused { row, reason });
-        self.writes.handled(message.id);
     }
 
     /// A driver has processed a message: its results and the removal of the message are stored together.
@@ -351,7 +346,7 @@ impl Work {
                 return self.scale(message, row, Received { event, ..Received::default() }, request);
             }
             Ok(mut result) => {
-                let reason = result.reason(&message.body);
+                let reason = result.reason(message.body.details());
                 self.writes.software(std::mem::take(&mut result.software));
                 self.decide(received(row, result, reason));
                 for reader in self.watches.readers_of(row).into_iter().chain([row]) {
@@ -380,14 +375,20 @@ impl Work {
     }
 }
 
-/// Whether a cancel means this request.
+/// Whether a message cancels this request.
 fn cancels(message: &Message, generation: i64) -> bool {
-    message.body.get("generation").and_then(Value::as_i64).is_none_or(|meant| meant == generation)
+    matches!(&message.body, MessageBody::Cancel(cancel) if means(cancel, generation))
+}
+
+/// Whether a cancel is for this request.
+fn means(cancel: &Cancel, generation: i64) -> bool {
+    cancel.generation.is_none_or(|meant| meant == generation)
 }
 
 /// Messages that do not wait for the end of an operation on a resource.
-fn is_at_once(kind: MessageKind) -> bool {
-    matches!(kind, MessageKind::Cancel | MessageKind::ClearHook | MessageKind::DeleteSnapshot | MessageKind::Forget)
+fn is_at_once(body: &MessageBody) -> bool {
+    use MessageBody::{Cancel, ClearHook, DeleteSnapshot, Forget};
+    matches!(body, Cancel(_) | ClearHook(_) | DeleteSnapshot(_) | Forget(_))
 }
 
 fn cannot_signal(action: &str) -> String {

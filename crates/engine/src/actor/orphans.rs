@@ -1,17 +1,16 @@
 //! Resources that are forgotten because their objects cannot be deleted.
 
-use kiln_plan::{Event, Note, Parting};
+use kiln_plan::{Event, Note};
+use kiln_resource::Parting;
 use kiln_store::{Message, Orphan};
-use kiln_value::Value;
 
 use super::Work;
 
 impl Work {
     /// Forgets a resource, if its delete failed or is in progress; returns whether that is settled. A delete in progress
     /// is interrupted first: then the message waits for its end.
-    pub(super) fn forget_resource(&mut self, message: &Message) -> bool {
+    pub(super) fn forget_resource(&mut self, message: &Message, parting: &Parting) -> bool {
         let name = message.resource.clone().unwrap_or_default();
-        let parting = parting_of(&message.body);
         for row in self.model.forgettable(&name) {
             self.decide(Event::Forgotten { row, parting: Box::new(parting.clone()) });
         }
@@ -39,17 +38,5 @@ impl Work {
             reason: reason.collect::<Vec<_>>().join(": "),
             time: self.actor.backends.clock.now(),
         }
-    }
-}
-
-/// The data of a message, as `kiln_service` writes them.
-fn parting_of(body: &Value) -> Parting {
-    let text = |key: &str| body.str_at(key).unwrap_or_default().to_owned();
-    Parting {
-        user_id: text("user_id"),
-        username: text("username"),
-        reason: text("reason"),
-        path: text("path"),
-        region: body.str_at("region").map(str::to_owned),
     }
 }

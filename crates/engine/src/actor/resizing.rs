@@ -2,7 +2,7 @@
 
 use jiff::Timestamp;
 use kiln_resource::MessageId;
-use kiln_store::{Announcement, Message};
+use kiln_store::{Announcement, GroupResize};
 use kiln_value::{Value, value};
 
 use super::Work;
@@ -46,16 +46,19 @@ fn capitalized(words: &str) -> String {
 
 impl Work {
     /// Announces the end of a change of size on the message bus.
-    pub(super) fn announce_end(&mut self, message: &Message, failed: Option<String>, size: Option<usize>) {
-        // Messages of earlier versions do not name the group.
-        let Some(group) = message.body.str_at("group") else { return };
-        let adjustment = message.body.get("adjustment").unwrap_or(&Value::Null);
-        let wanted = message.body.get("size").and_then(Value::as_i64).and_then(|size| usize::try_from(size).ok());
-        let capacity = if failed.is_some() { size } else { wanted }.unwrap_or_default();
+    pub(super) fn announce_end(
+        &mut self,
+        message: MessageId,
+        resize: &GroupResize,
+        failed: Option<String>,
+        size: Option<usize>,
+    ) {
+        let Some(group) = &resize.group else { return };
+        let capacity = if failed.is_some() { size.unwrap_or_default() } else { resize.size };
         let suffix = if failed.is_some() { "error" } else { "end" };
         let text = failed.unwrap_or_else(|| format!("End resizing the group {group}"));
-        let end = Resizing { group, adjustment, capacity };
+        let end = Resizing { group, adjustment: &resize.adjustment, capacity };
         let now = self.actor.backends.clock.now();
-        self.writes.announce(end.announcement(suffix, message.id, now, text));
+        self.writes.announce(end.announcement(suffix, message, now, text));
     }
 }

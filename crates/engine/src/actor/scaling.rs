@@ -8,12 +8,12 @@
 use std::sync::Arc;
 
 use kiln_plan::{Blueprint, Event, Inside, Kind, StackScope, define, facts, failure_of};
-use kiln_resource::{Action, Failure, MessageId, Received, Rescale, ResourceId, ScaleRequest, StackId, Status};
+use kiln_resource::{Action, Failure, Received, Rescale, ResourceId, ScaleRequest, StackId, Status};
 use kiln_stack::loaded_stack::{GroupContent, LoadedStack, inside, unreadable};
 use kiln_stack::{Backends, load};
 use kiln_store::quota::{Quota, Quotas, limit};
-use kiln_store::{Message, MessageKind, Stack, StackRequest, Summary};
-use kiln_value::{Class, Value, text, value};
+use kiln_store::{GroupResize, Message, MessageBody, Stack, StackRequest, Summary};
+use kiln_value::{Class, Value, text};
 
 use super::calls::Reply;
 use super::inbox::received;
@@ -109,19 +109,19 @@ impl Work {
         }
         let mut facts = facts(row, &kind, &stack_facts(&self.stack));
         define(&mut facts, &kind, held);
-        facts.members.clone_from(&content.members);
+        facts.nested.members.clone_from(&content.members);
         let adjustment = &scale.request.adjustment;
         let Some(Rescale { step, metadata }) = rules.rescale(&facts, adjustment, self.actor.backends.wall_clock())
         else {
             return Ok(());
         };
-        facts.nested_step = step;
+        facts.nested.step = step;
         self.observe_for(row.id, &kind, &mut facts)?;
         let Some(nested) = group.blueprint.nested_sources(definition, &facts) else { return Ok(()) };
         let mut nested = nested.map_err(|error| failure_of(&error))?;
         nested.sources.keep_files(&content.files);
         let size = group_size(&nested.sources.template);
-        let growth = u64::try_from(size.saturating_sub(facts.members.len())).unwrap_or(u64::MAX);
+        let growth = u64::try_from(size.saturating_sub(facts.nested.members.len())).unwrap_or(u64::MAX);
         let limit = limit(&group.quotas, Quota::ResourcesPerStack, self.actor.options.resources_per_stack);
         if growth > 0 && limit.is_some_and(|limit| group.resources.saturating_add(growth) > limit) {
             let text = "Request limit exceeded: Maximum resources per stack exceeded.";
@@ -131,7 +131,7 @@ impl Work {
         let mut request = StackRequest::new(Action::Update, now);
         request.desired = Some(load::texts(&nested.sources));
         let policy = self.model.row(scale.policy).map(|row| row.name.clone()).unwrap_or_default();
-        let reason = scale.received.reason(&scale.message.body).map_or(Value::Null, Value::from);
+        let reason = scale.received.reason(scale.message.body.details());
         let name = text::str(&scale.request.group);
         let start = Resizing { group: &name, adjustment, capacity: content.members.len() };
         self.writes.announce(start.announcement(
@@ -140,18 +140,9 @@ impl Work {
             now,
             format!("Start resizing the group {name}"),
         ));
-        let end = Message {
-            id: MessageId(self.actor.backends.chance.uuid()),
-            stack: self.stack.id,
-            resource: Some(row.name.clone()),
-            kind: MessageKind::Scaling,
-            body: value!({
-                "policy": policy, "reason": reason, "adjustment": (adjustment.clone()), "group": (name.clone()), "size": size,
-            }),
-            due: now,
-            sent: now,
-        };
-        self.drain_members(scale.group, &facts.members, &nested.sources.template);
+        let resize = GroupResize { policy, reason, adjustment: adjustment.clone(), group: Some(name.clone()), size };
+        let end = self.actor.backends.message(self.stack.id, Some(row.name.clone()), MessageBody::Scaling(resize));
+        self.drain_members(scale.group, &facts.nested.members, &nested.sources.template);
         self.writes.request(child, request);
         let changed = Received { data: nested.data, metadata: Some(metadata), ..Received::default() };
         self.decide(received(scale.group, changed, None));
@@ -209,13 +200,13 @@ impl Work {
             return self.inbox.put_back(message);
         }
         self.writes.handled(message.id);
+        let MessageBody::Scaling(resize) = &message.body else { return };
         let Some(row) = self.model.row(group) else { return };
         let kind = self.kind_of(&row.name, &row.implementation);
         let metadata = kind.as_ref().and_then(|kind| {
             let mut facts = facts(row, kind, &stack_facts(&self.stack));
             define(&mut facts, kind, row.definition.as_ref()?);
-            let adjustment = message.body.get("adjustment").unwrap_or(&Value::Null);
-            Some(kind.group()?.rescaled(&facts, adjustment, succeeded, self.actor.backends.wall_clock()))
+            Some(kind.group()?.rescaled(&facts, &resize.adjustment, succeeded, self.actor.backends.wall_clock()))
         });
         let mut resized_to = None;
         let (attributes, blueprint) = match resized {
@@ -233,10 +224,10 @@ impl Work {
         if let Some(blueprint) = blueprint {
             self.refresh_metadata(&blueprint);
         }
-        self.announce_end(&message, failed, resized_to);
-        let policy = message.body.str_at("policy").and_then(|name| self.model.current(name)).map(|row| row.id);
-        if let (true, Some(policy), Some(reason)) = (succeeded, policy, message.body.str_at("reason")) {
-            self.decide(received(policy, Received::default(), Some(reason.to_owned())));
+        self.announce_end(message.id, resize, failed, resized_to);
+        let policy = self.model.current(&resize.policy).map(|row| row.id);
+        if let (true, Some(policy), Some(_)) = (succeeded, policy, &resize.reason) {
+            self.decide(received(policy, Received::default(), resize.reason.clone()));
         }
     }
 

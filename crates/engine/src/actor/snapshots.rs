@@ -17,7 +17,7 @@ use kiln_stack::Backends;
 use kiln_stack::call_retry::{self, Attempts};
 use kiln_stack::export::{self, IMPLEMENTATION};
 use kiln_stack::gather::bug;
-use kiln_store::{Error, Message, Snapshot, Stack, StackId};
+use kiln_store::{Error, Snapshot, Stack, StackId};
 use kiln_value::{Class, Map, Value};
 use tokio::sync::watch;
 
@@ -194,15 +194,8 @@ impl Work {
         }
     }
 
-    /// A message requests to delete a snapshot.
-    pub(super) fn remove_snapshot_of(&mut self, message: &Message) {
-        match message.body.str_at("snapshot").and_then(|id| id.parse().ok()) {
-            Some(id) => self.remove_snapshot(id, Some(message.id)),
-            None => self.writes.handled(message.id),
-        }
-    }
-
-    fn remove_snapshot(&mut self, id: SnapshotId, message: Option<MessageId>) {
+    /// Deletes a snapshot. `message`: the one that asks for it.
+    pub(super) fn remove_snapshot(&mut self, id: SnapshotId, message: Option<MessageId>) {
         match &mut self.unfinished {
             Some(unfinished) if unfinished.snapshot.id == id => unfinished.removals.push(message),
             _ => self.remove_known_snapshot(id, message, None),

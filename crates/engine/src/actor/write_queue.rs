@@ -263,8 +263,7 @@ mod tests {
             id: MessageId(uuid::Uuid::from_u128(5)),
             stack: StackId(uuid::Uuid::from_u128(9)),
             resource: None,
-            kind: kiln_store::MessageKind::Cancel,
-            body: kiln_value::Value::Null,
+            body: kiln_store::MessageBody::Cancel(kiln_store::Cancel::default()),
             due: jiff::Timestamp::UNIX_EPOCH,
             sent: jiff::Timestamp::UNIX_EPOCH,
         };

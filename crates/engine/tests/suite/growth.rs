@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kiln_resource::{Action, Step};
-use kiln_store::{MemoryStore, MessageKind, Store};
+use kiln_store::{MemoryStore, MessageBody, Store};
 use kiln_value::{Value, value};
 
 use crate::groups::bench::Bench;
@@ -32,7 +32,7 @@ async fn messages_that_wait_for_an_operation_are_read_once() {
     for number in 0..SIGNALS {
         tokio::time::sleep(Duration::from_secs(1)).await;
         let body = value!({"n": number});
-        cluster.backends.store.send(&message(&cluster, id, MessageKind::Signal, body.clone())).await.expect("sent");
+        cluster.backends.store.send(&message(&cluster, id, MessageBody::Signal(body.clone()))).await.expect("sent");
         sent.push(Call::Receive(body));
     }
     cluster.settled(id).await;

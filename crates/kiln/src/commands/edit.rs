@@ -5,14 +5,15 @@ use std::path::Path;
 
 use kiln_authoring::{Page, patch};
 use kiln_template::has_call;
+use kiln_template::property_place::{set_value_at, value_at};
 use kiln_value::Value;
 
 use crate::failure::{Failure, Outcome};
 
-/// A value for a property of a resource.
-pub(crate) struct NewValue<'v> {
-    pub(crate) resource: &'v str,
-    pub(crate) property: &'v str,
+/// A value for a property in a template.
+pub(crate) struct NewValue {
+    /// The keys from the root of the template to the property.
+    pub(crate) keys: Vec<String>,
     pub(crate) value: Value,
 }
 
@@ -36,17 +37,16 @@ fn read_as<T, E: Display>(file: &Path, parse: impl FnOnce(String) -> Result<T, E
 ///
 /// # Errors
 /// Why it cannot be changed in place.
-pub(crate) fn with<'v>(page: &Page, values: impl IntoIterator<Item = NewValue<'v>>) -> Result<String, String> {
-    let words = page.release().dialect().words();
+pub(crate) fn with(page: &Page, values: impl IntoIterator<Item = NewValue>) -> Result<String, String> {
     let mut template = page.value().clone();
-    for NewValue { resource, property, value } in values {
-        let given =
-            page.value().get(words.resources).and_then(|all| all.get(resource)?.get(words.properties)?.get(property));
-        if given.is_some_and(has_call) {
-            return Err(format!("{resource}.{property} is computed by the template"));
+    for NewValue { keys, value } in values {
+        let place = keys.iter().skip(1).map(String::as_str).collect::<Vec<_>>().join(".");
+        if value_at(page.value(), &keys).is_some_and(has_call) {
+            return Err(format!("{place} is computed by the template"));
         }
-        let found = words.set_property(&mut template, resource, property, value);
-        found.ok_or_else(|| format!("it has no resource {resource} whose properties can be changed"))?;
+        let missing =
+            || format!("it has no resource {} whose properties can be changed", keys.get(1).map_or("", |name| name));
+        set_value_at(&mut template, &keys, value).ok_or_else(missing)?;
     }
     if template == *page.value() {
         return Ok(page.text.clone());

@@ -12,7 +12,7 @@ use kiln_testcloud::{Action, Fault, Service, Testcloud, When};
 
 use crate::run::{Folder, Ran};
 use crate::running::Running;
-use crate::wire::send;
+use crate::wire::{received, send};
 
 const TEMPLATE: &str = "heat_template_version: 2018-08-31\nresources:\n  network: {type: OS::Neutron::Net}\n  wrong:\n    \
     type: OS::Neutron::Port\n    depends_on: network\n    properties: {network: {get_resource: network}, mac_address: \
@@ -311,7 +311,7 @@ async fn the_journal_gets_fields() {
     let service = Running::start(folder.kiln(&["serve", "--config-file", &config]));
     let mut buffer = vec![0; 65_536];
     let mut up_to = |message: &str, field: &str, value: &str| loop {
-        let length = socket.recv(&mut buffer).unwrap();
+        let length = received(&socket, &mut buffer);
         let fields = fields(&buffer[..length]);
         if fields["MESSAGE"].starts_with(message) && fields.get(field).is_some_and(|found| found == value) {
             return fields;

@@ -380,6 +380,8 @@ async fn the_plan_in_the_manual_is_what_kiln_prints() {
     let world = World::new("preflight-manual").await;
     world.folder.write("far-away.yaml", block("# far-away.yaml"));
     let plan = world.stack(&["plan", "-t", "far-away.yaml", "far-away"]).ok();
+    // On a slow machine, the times of the stack above are there already.
+    let plan = plan.split_inclusive('\n').filter(|line| !line.starts_with("Time: ")).collect::<String>();
     assert!(plan.ends_with(block("Pre-flight:\n")), "{plan}");
     // Every check is in the table.
     for check in [

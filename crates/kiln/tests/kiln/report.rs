@@ -7,6 +7,7 @@ use kiln_testcloud::{Account, Testcloud};
 
 use crate::run::{Folder, Ran};
 use crate::running::Running;
+use crate::wire::received;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_report_tells_what_runs_and_what_it_waits_for() {
@@ -130,7 +131,7 @@ async fn systemd_is_told_of_start_life_and_end() {
     let service = Running::start(command);
     let next = || {
         let mut buffer = [0; 64];
-        let length = socket.recv(&mut buffer).unwrap();
+        let length = received(&socket, &mut buffer);
         String::from_utf8_lossy(&buffer[..length]).into_owned()
     };
     assert_eq!(next(), "READY=1");

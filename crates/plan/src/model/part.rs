@@ -1,9 +1,9 @@
 //! Resources that are forgotten because their objects cannot be deleted.
 
-use kiln_resource::{Action, Operation, Resource, ResourceId, State, Status};
+use kiln_resource::{Action, Operation, Parting, Resource, ResourceId, State, Status};
 
 use super::{Model, Stage};
-use crate::event::{Command, Note, Parting};
+use crate::event::{Command, Note};
 
 impl Model {
     /// The rows of a name that may be forgotten: their delete failed or is in progress. The row of a nested stack is

@@ -82,7 +82,7 @@ impl World {
     pub(crate) fn facts(name: &str, does: &str) -> Facts {
         Facts {
             name: name.to_owned(),
-            token: format!("mark-of-{name}"),
+            attempt: kiln_resource::Attempt { token: format!("mark-of-{name}"), unmarked_since: None },
             properties: [("does".to_owned(), does.into())].into_iter().collect(),
             ..Facts::default()
         }

@@ -50,7 +50,7 @@ impl State {
 
     /// The messages that are not handled yet.
     pub(super) fn backlog(&self, stack: StackId, sizes: bool) -> Backlog {
-        let size = |message: &Message| serde_json::to_string(&message.body).map_or(0, |text| text.len() as u64);
+        let size = |message: &Message| message.body.to_json().map_or(0, |text| text.len() as u64);
         self.messages_of(stack).fold(Backlog::default(), |all, (_, message)| Backlog {
             messages: all.messages + 1,
             bytes: all.bytes + if sizes { size(message) } else { 0 },

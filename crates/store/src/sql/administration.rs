@@ -7,8 +7,8 @@ use kiln_resource::{OperationState, State, Status};
 use sea_orm::sea_query::{Expr, ExprTrait, Query};
 use sea_orm::{ConnectionTrait, Statement};
 
+use super::columns::{Columns, micros};
 use super::migrations::SchemaVersions;
-use super::rows::{Columns, micros};
 use super::statement_retry::Fault;
 use super::{SqlStore, migrations, schema};
 use crate::{Batch, EngineId, Error, ResourceId, Settle, StackId, Store as _, TakeOverState};

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
 
-use super::rows::{Columns, micros_of, plain};
+use super::columns::{Columns, micros_of, plain};
 use super::statement_retry::Fault;
 use super::{SqlStore, schema};
 use crate::answer::ANSWER_KEPT;

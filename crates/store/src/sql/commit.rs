@@ -4,6 +4,7 @@ use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Cond, Expr, ExprTrait, OnConflict, Query};
 use uuid::Uuid;
 
+use super::columns::{micros, plain};
 use super::inbox::{insert_messages, remove_messages};
 use super::leases::{is_current, is_marked};
 use super::operations::end_operation;
@@ -12,12 +13,12 @@ use super::plans::remove_plans_of;
 use super::pool::Transaction;
 use super::reading::find_stack;
 use super::requests::details;
-use super::rows::{self, micros, plain};
+use super::row::Row as _;
 use super::snapshots::{remove_snapshots, save_snapshots};
 use super::statement_retry::Fault;
 use super::writing::insert_each;
 use super::{SqlStore, schema};
-use crate::{Batch, Details, Error, Lease, ResourceId, Settle, Stack, StackId};
+use crate::{Batch, Details, Error, Lease, Resource, ResourceId, Settle, Stack, StackId};
 
 /// IDs in one statement.
 const CHUNK: usize = 1_000;
@@ -106,9 +107,9 @@ impl SqlStore {
     }
 
     pub(super) async fn save(&self, tx: &Transaction, batch: &Batch) -> Result<(), Fault> {
-        let rows = batch.save.iter().map(|row| rows::of_resource(row, &self.vault));
-        let replace = OnConflict::column("id").update_columns(schema::RESOURCE_COLUMNS.into_iter().skip(1)).to_owned();
-        insert_each(tx, schema::RESOURCE, &schema::RESOURCE_COLUMNS, rows, Some(replace)).await?;
+        let rows = batch.save.iter().map(|row| row.write(&self.vault));
+        let replace = OnConflict::column("id").update_columns(Resource::changed_columns()).to_owned();
+        insert_each(tx, Resource::TABLE, Resource::COLUMNS, rows, Some(replace)).await?;
         for (child, row) in batch.moved_owners() {
             let update = Query::update()
                 .table(schema::STACK)

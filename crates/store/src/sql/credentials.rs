@@ -6,9 +6,9 @@ use kiln_value::Secret;
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Cond, Expr, ExprTrait, JoinType, OnConflict, Order, Query, SelectStatement};
 
+use super::columns::{Columns, micros_of};
 use super::pool::Transaction;
 use super::reading::find_stack;
-use super::rows::{Columns, micros_of};
 use super::statement_retry::Fault;
 use super::{SqlStore, schema};
 use crate::{CredentialsId, Error, StackId, UnusedCredentials, UnusedUserProject};

@@ -12,8 +12,8 @@ use sea_orm::sea_query::{
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::columns::{Columns, micros, micros_of, plain};
 use super::pool::Transaction;
-use super::rows::{Columns, micros, micros_of, plain};
 use super::statement_retry::Fault;
 use super::writing::insert;
 use super::{SqlStore, schema};

@@ -10,9 +10,10 @@ use std::collections::BTreeSet;
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Cond, Expr, ExprTrait, OnConflict, Order, Query};
 
+use super::columns::Columns;
 use super::listing::{any_of, words};
 use super::pool::Transaction;
-use super::rows::{self, Columns};
+use super::row::Row as _;
 use super::statement_retry::Fault;
 use super::writing::{insert, insert_each};
 use super::{SqlStore, schema};
@@ -38,19 +39,19 @@ impl SqlStore {
         let count = Expr::col((schema::EVENT_ORDER, "commits")).add(1);
         let changed = OnConflict::column("stack").value("commits", count).to_owned();
         insert(tx, schema::EVENT_ORDER, &["stack", "commits"], places, Some(changed)).await?;
-        let events = events.iter().map(|event| rows::of_event(event, &self.vault));
-        insert_each(tx, schema::EVENT, &schema::EVENT_COLUMNS, events, None).await
+        let events = events.iter().map(|event| event.write(&self.vault));
+        insert_each(tx, Event::TABLE, Event::COLUMNS, events, None).await
     }
 
     pub(super) async fn read_event(&self, stack: StackId, id: EventId) -> Result<Option<Event>, Error> {
         let select = Query::select()
-            .columns(schema::EVENT_COLUMNS)
+            .columns(Event::columns())
             .from(schema::EVENT)
             .and_where(Expr::col("id").eq(id.to_string()))
             .and_where(Expr::col("stack").eq(stack.to_string()))
             .to_owned();
         self.retry(|| async {
-            self.reader.query_one(&select).await?.map(|row| Columns::of(&row).event(&self.vault)).transpose()
+            self.reader.query_one(&select).await?.map(|row| Columns::opening(&row, &self.vault).read()).transpose()
         })
         .await
     }
@@ -58,7 +59,7 @@ impl SqlStore {
     pub(super) async fn list_events(&self, query: &EventQuery) -> Result<Vec<Event>, Error> {
         self.retry(|| async {
             let mut select = Query::select();
-            select.columns(schema::EVENT_COLUMNS).from(schema::EVENT);
+            select.columns(Event::columns()).from(schema::EVENT);
             select.cond_where(events_of(query));
             if let Some(marker) = query.marker {
                 let seq = number(self.number_of(marker).await?);
@@ -70,7 +71,7 @@ impl SqlStore {
                 select.limit(limit);
             }
             let rows = self.reader.query_all(&select).await?;
-            rows.iter().map(|row| Columns::of(row).event(&self.vault)).collect()
+            rows.iter().map(|row| Columns::opening(row, &self.vault).read()).collect()
         })
         .await
     }
@@ -93,7 +94,7 @@ impl SqlStore {
         query: &EventQuery,
     ) -> Result<Vec<(u64, Event)>, Error> {
         let mut select = Query::select();
-        select.columns(schema::EVENT_COLUMNS).column("seq").from(schema::EVENT).cond_where(is_asked_for(query));
+        select.columns(Event::columns()).column("seq").from(schema::EVENT).cond_where(is_asked_for(query));
         match span {
             EventSpan::After(seq) => select.cond_where(of_stacks("stack", query)).and_where(after(*seq)),
             EventSpan::Between(stacks, last) => {
@@ -110,8 +111,8 @@ impl SqlStore {
         self.retry(|| async {
             let rows = self.reader.query_all(&select).await?;
             let numbered = rows.iter().map(|row| {
-                let mut columns = Columns::of(row);
-                let event = columns.event(&self.vault)?;
+                let mut columns = Columns::opening(row, &self.vault);
+                let event = columns.read()?;
                 Ok((columns.count()?, event))
             });
             numbered.collect()

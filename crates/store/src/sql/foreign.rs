@@ -5,9 +5,9 @@ use std::fmt;
 use sea_orm::sea_query::{Expr, ExprTrait, Order, Query, SelectStatement};
 use sea_orm::{ConnectionTrait, QueryResult};
 
+use super::columns::Columns;
 use super::dialect::Dialect;
 use super::pool::{Pool, Transaction};
-use super::rows::Columns;
 use super::statement_retry::{Fault, Losses};
 use super::{Options, dialect_of};
 use crate::Error;

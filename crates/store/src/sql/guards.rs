@@ -7,9 +7,9 @@ use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Order, Query};
 use serde::{Deserialize, Serialize};
 
+use super::columns::{Columns, micros, optional_id, plain};
 use super::migrations::WITH_GUARDS;
 use super::pool::Transaction;
-use super::rows::{Columns, micros, optional_id, plain};
 use super::statement_retry::Fault;
 use super::{SqlStore, schema};
 use crate::guard::GuardTerms;

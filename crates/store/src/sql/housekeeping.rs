@@ -7,12 +7,12 @@ use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, Func, OnConflict, Order, Query, SelectStatement, UnionType};
 use uuid::Uuid;
 
+use super::columns::{Columns, micros, micros_of, plain};
 use super::drift::{count_drifted, remove_drift_of};
 use super::guards::remove_guards_of;
 use super::leases::is_still;
 use super::migrations::{SCHEMA, WITH_PLANS};
 use super::plans::remove_plans_of;
-use super::rows::{Columns, micros, micros_of, plain};
 use super::statement_retry::Fault;
 use super::{SqlStore, schema};
 use crate::limits::{CONTENT_KEPT, CONTENTS, EVENTS, HANDLED_KEPT, LOOKED_AT, STACKS};

@@ -10,9 +10,10 @@ use kiln_value::Chain;
 use sea_orm::sea_query::{CaseStatement, Cond, Expr, ExprTrait, OnConflict, Order, Query, SelectStatement};
 use sea_orm::{ConnectionTrait, QueryResult};
 
+use super::columns::{Columns, micros, micros_of};
 use super::pool::Transaction;
 use super::reading::belongs_to_kiln;
-use super::rows::{self, Columns, micros, micros_of};
+use super::row::Row as _;
 use super::secrets::Vault;
 use super::statement_retry::Fault;
 use super::writing::insert;
@@ -23,8 +24,6 @@ use crate::{Backlog, Error, Message, MessageId, MessageKind, StackId};
 const DAMAGED_FOR: Duration = Duration::from_mins(10);
 /// IDs in one statement.
 const CHUNK: usize = 1_000;
-/// Index of the due time in the columns of a message.
-const DUE: usize = 5;
 
 impl SqlStore {
     pub(super) async fn put_message(&self, message: &Message) -> Result<(), Error> {
@@ -55,14 +54,15 @@ impl SqlStore {
         if tx.execute(&count).await?.rows_affected() == 0 {
             return Ok(false);
         }
-        let mut row = rows::of_message(message, &self.vault)?;
+        let mut row = message.write(&self.vault)?;
         if message.is_due_at_once() {
             // The stack can be claimed immediately, whatever the sender's clock is.
             let due = Expr::val(micros(message.due));
             let earlier =
                 CaseStatement::new().case(due.clone().lte(self.outside.now()), due).finally(self.outside.now());
-            if let Some(column) = row.get_mut(DUE) {
-                *column = earlier.into();
+            let due = Message::columns().position(|column| column == "due");
+            if let Some(cell) = due.and_then(|due| row.get_mut(due)) {
+                *cell = earlier.into();
             }
         }
         insert_rows(tx, vec![row]).await?;
@@ -91,7 +91,7 @@ impl SqlStore {
         let mut messages = Vec::new();
         for ids in ids.chunks(CHUNK) {
             let select = Query::select()
-                .columns(schema::MESSAGE_COLUMNS)
+                .columns(Message::columns())
                 .from(schema::MESSAGE)
                 .and_where(Expr::col("id").is_in(ids.iter().map(ToString::to_string)))
                 .and_where(Expr::col("stack").eq(stack.to_string()))
@@ -106,7 +106,7 @@ impl SqlStore {
     async fn read_these(&self, stack: StackId, select: &SelectStatement) -> Result<Vec<Message>, Fault> {
         let mut messages = Vec::new();
         for row in self.reader.query_all(select).await? {
-            match Columns::of(&row).message(&self.vault) {
+            match Columns::opening(&row, &self.vault).read() {
                 Ok(message) => messages.push(message),
                 Err(Fault::Refused(Error::Damaged(error))) => {
                     let why = Chain(&*error).to_string();
@@ -187,12 +187,12 @@ pub(super) fn is_known(table: &'static str) -> Expr {
 
 /// Inserts messages that are not stored yet.
 pub(super) async fn insert_messages(tx: &Transaction, vault: &Vault, messages: &[Message]) -> Result<(), Fault> {
-    insert_rows(tx, messages.iter().map(|message| rows::of_message(message, vault)).collect::<Result<_, _>>()?).await
+    insert_rows(tx, messages.iter().map(|message| message.write(vault)).collect::<Result<_, _>>()?).await
 }
 
 async fn insert_rows(tx: &Transaction, rows: Vec<Vec<Expr>>) -> Result<(), Fault> {
     let absent = OnConflict::column("id").do_nothing_on(["id"]).to_owned();
-    insert(tx, schema::MESSAGE, &schema::MESSAGE_COLUMNS, rows, Some(absent)).await
+    insert(tx, Message::TABLE, Message::COLUMNS, rows, Some(absent)).await
 }
 
 /// Deletes all messages of a deleted stack.

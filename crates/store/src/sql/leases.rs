@@ -14,8 +14,8 @@ use std::time::Duration;
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Cond, Expr, ExprTrait, Order, Query, SelectStatement, UnionType, UpdateStatement};
 
+use super::columns::{Columns, micros, micros_of};
 use super::inbox::is_known;
-use super::rows::{Columns, micros, micros_of};
 use super::statement_retry::Fault;
 use super::{SqlStore, schema};
 use crate::limits::CLAIMS;

@@ -5,9 +5,10 @@ use sea_orm::sea_query::extension::mysql::{IndexHintScope, MySqlSelectStatementE
 use sea_orm::sea_query::{Cond, Expr, ExprTrait, Func, Order, Query, SelectStatement, Value};
 use sea_orm::{ConnectionTrait, QueryResult};
 
+use super::columns::Columns;
 use super::guards::guards_of;
 use super::reading::{belongs_to_kiln, select_stacks};
-use super::rows::Columns;
+use super::row::Row as _;
 use super::statement_retry::Fault;
 use super::{SqlStore, schema};
 use crate::{Error, Room, Sort, SortKey, Stack, StackId, StackQuery, StackSummary};
@@ -16,16 +17,16 @@ impl SqlStore {
     pub(super) async fn list_stacks(&self, query: &StackQuery) -> Result<Vec<Stack>, Error> {
         self.retry(|| async {
             let rows = self.listed(select_stacks(), query).await?;
-            rows.iter().map(|row| Columns::of(row).stack()).collect()
+            rows.iter().map(|row| Columns::of(row).read()).collect()
         })
         .await
     }
 
     pub(super) async fn list_summaries(&self, query: &StackQuery) -> Result<Vec<StackSummary>, Error> {
         self.retry(|| async {
-            let select = Query::select().columns(schema::SUMMARY_COLUMNS).from(schema::STACK).to_owned();
+            let select = Query::select().columns(StackSummary::columns()).from(schema::STACK).to_owned();
             let rows = self.listed(select, query).await?;
-            rows.iter().map(|row| Columns::of(row).summary()).collect()
+            rows.iter().map(|row| Columns::of(row).read()).collect()
         })
         .await
     }

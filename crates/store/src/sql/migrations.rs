@@ -34,8 +34,8 @@ mod m0026_durations;
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
 
+use super::columns::Columns;
 use super::dialect::Dialect;
-use super::rows::Columns;
 use super::statement_retry::Fault;
 use super::{SqlStore, schema};
 use crate::Error;

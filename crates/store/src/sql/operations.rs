@@ -4,12 +4,13 @@ use async_trait::async_trait;
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Cond, Expr, ExprTrait, Order, Query};
 
+use super::columns::{Columns, micros, plain};
 use super::pool::Transaction;
-use super::rows::{Columns, micros, optional_id, pack, plain, unpack};
+use super::row::Row as _;
+use super::secrets::CLOSED;
 use super::statement_retry::Fault;
 use super::writing::insert;
 use super::{SqlStore, schema};
-use crate::operation::End;
 use crate::{Error, Operation, OperationId, OperationQuery, OperationStore, Operations, Settle, Stack, StackId};
 
 #[async_trait]
@@ -17,7 +18,7 @@ impl OperationStore for SqlStore {
     async fn operations(&self, query: &OperationQuery) -> Result<Vec<Operation>, Error> {
         self.retry(|| async {
             let mut select = Query::select();
-            select.columns(schema::OPERATION_COLUMNS).from(schema::OPERATION);
+            select.columns(Operation::columns()).from(schema::OPERATION);
             match query.of {
                 Operations::OfTree(root) => select.and_where(Expr::col("root").eq(root.to_string())),
                 Operations::Revisions(stack) => {
@@ -41,7 +42,7 @@ impl OperationStore for SqlStore {
                 select.limit(limit);
             }
             let rows = self.reader.query_all(&select).await?;
-            rows.iter().map(|row| Columns::of(row).operation()).collect()
+            rows.iter().map(|row| Columns::of(row).read()).collect()
         })
         .await
     }
@@ -59,12 +60,9 @@ impl OperationStore for SqlStore {
 
 impl SqlStore {
     pub(super) async fn find_operation(&self, is_it: Expr) -> Result<Option<Operation>, Error> {
-        let select =
-            Query::select().columns(schema::OPERATION_COLUMNS).from(schema::OPERATION).and_where(is_it).to_owned();
-        self.retry(|| async {
-            self.reader.query_one(&select).await?.map(|row| Columns::of(&row).operation()).transpose()
-        })
-        .await
+        let select = Query::select().columns(Operation::columns()).from(schema::OPERATION).and_where(is_it).to_owned();
+        self.retry(|| async { self.reader.query_one(&select).await?.map(|row| Columns::of(&row).read()).transpose() })
+            .await
     }
 
     /// Deletes the oldest operations of some stacks that have more than `keep`; returns their number.
@@ -94,8 +92,8 @@ pub(super) async fn begin_operations(
     tx: &Transaction,
     operations: impl Iterator<Item = Operation>,
 ) -> Result<(), Fault> {
-    let rows = operations.map(|operation| row_of(&operation)).collect();
-    insert(tx, schema::OPERATION, &schema::OPERATION_COLUMNS, rows, None).await
+    let rows = operations.map(|operation| operation.write(&CLOSED)).collect::<Result<_, _>>()?;
+    insert(tx, Operation::TABLE, Operation::COLUMNS, rows, None).await
 }
 
 /// Writes the end of a stack's operation, if its request is one of its own.
@@ -114,49 +112,4 @@ pub(super) async fn end_operation(tx: &Transaction, stack: &Stack, settle: &Sett
         .to_owned();
     tx.execute(&update).await?;
     Ok(())
-}
-
-fn row_of(operation: &Operation) -> Vec<Expr> {
-    let author = operation.author.as_ref();
-    let end = operation.end.as_ref();
-    vec![
-        operation.id.to_string().into(),
-        operation.stack.to_string().into(),
-        operation.root.to_string().into(),
-        plain(&operation.project).into(),
-        operation.action.as_str().into(),
-        operation.generation.into(),
-        author.map(|author| plain(&author.user_id)).into(),
-        author.map(|author| plain(&author.username)).into(),
-        plain(&operation.request).into(),
-        operation.desired.as_ref().map(pack).into(),
-        micros(operation.begun).into(),
-        end.map(|end| micros(end.time)).into(),
-        end.map(|end| end.status.as_str()).into(),
-        end.map(|end| plain(&end.reason)).into(),
-        optional_id(operation.plan.as_ref()),
-    ]
-}
-
-impl Columns<'_> {
-    /// [`schema::OPERATION_COLUMNS`].
-    fn operation(&mut self) -> Result<Operation, Fault> {
-        Ok(Operation {
-            id: self.parsed()?,
-            stack: self.parsed()?,
-            root: self.parsed()?,
-            project: self.text()?,
-            action: self.parsed()?,
-            generation: self.int()?,
-            author: self.author()?,
-            request: self.text()?,
-            desired: self.optional_text()?.as_deref().map(unpack).transpose()?,
-            begun: self.time()?,
-            end: match (self.optional_time()?, self.optional_parsed()?, self.optional_text()?) {
-                (Some(time), Some(status), Some(reason)) => Some(End { time, status, reason }),
-                _ => None,
-            },
-            plan: self.optional_parsed()?,
-        })
-    }
 }

@@ -4,8 +4,10 @@ use async_trait::async_trait;
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Cond, Expr, ExprTrait, OnConflict, Order, Query};
 
+use super::columns::{Columns, plain};
 use super::pool::Transaction;
-use super::rows::{Columns, micros, plain};
+use super::row::Row as _;
+use super::secrets::CLOSED;
 use super::statement_retry::Fault;
 use super::writing::insert;
 use super::{SqlStore, schema};
@@ -16,7 +18,7 @@ impl OrphanStore for SqlStore {
     async fn orphans(&self, query: &OrphanQuery) -> Result<Vec<Orphan>, Error> {
         self.retry(|| async {
             let mut select = Query::select();
-            select.columns(schema::ORPHAN_COLUMNS).from(schema::ORPHAN);
+            select.columns(Orphan::columns()).from(schema::ORPHAN);
             if let Some(project) = &query.project {
                 select.and_where(Expr::col("project").eq(plain(project)));
             }
@@ -41,7 +43,7 @@ impl OrphanStore for SqlStore {
                 select.limit(limit);
             }
             let rows = self.reader.query_all(&select).await?;
-            rows.iter().map(|row| Columns::of(row).orphan()).collect()
+            rows.iter().map(|row| Columns::of(row).read()).collect()
         })
         .await
     }
@@ -58,44 +60,7 @@ impl OrphanStore for SqlStore {
 
 /// Writes orphans in the transaction that removes their rows. The same batch may be written twice.
 pub(super) async fn insert_orphans(tx: &Transaction, orphans: &[Orphan]) -> Result<(), Fault> {
-    let rows = orphans.iter().map(row_of).collect();
+    let rows = orphans.iter().map(|orphan| orphan.write(&CLOSED)).collect::<Result<_, _>>()?;
     let keep = OnConflict::column("id").do_nothing_on(["id"]).to_owned();
-    insert(tx, schema::ORPHAN, &schema::ORPHAN_COLUMNS, rows, Some(keep)).await
-}
-
-fn row_of(orphan: &Orphan) -> Vec<Expr> {
-    vec![
-        orphan.id.to_string().into(),
-        plain(&orphan.project).into(),
-        orphan.stack.to_string().into(),
-        plain(&orphan.stack_name).into(),
-        plain(&orphan.path).into(),
-        plain(&orphan.resource_type).into(),
-        orphan.physical_id.as_deref().map(plain).into(),
-        orphan.region.as_deref().map(plain).into(),
-        plain(&orphan.user_id).into(),
-        plain(&orphan.username).into(),
-        plain(&orphan.reason).into(),
-        micros(orphan.time).into(),
-    ]
-}
-
-impl Columns<'_> {
-    /// [`schema::ORPHAN_COLUMNS`].
-    fn orphan(&mut self) -> Result<Orphan, Fault> {
-        Ok(Orphan {
-            id: self.parsed()?,
-            project: self.text()?,
-            stack: self.parsed()?,
-            stack_name: self.text()?,
-            path: self.text()?,
-            resource_type: self.text()?,
-            physical_id: self.optional_text()?,
-            region: self.optional_text()?,
-            user_id: self.text()?,
-            username: self.text()?,
-            reason: self.text()?,
-            time: self.time()?,
-        })
-    }
+    insert(tx, Orphan::TABLE, Orphan::COLUMNS, rows, Some(keep)).await
 }

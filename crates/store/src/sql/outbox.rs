@@ -8,8 +8,8 @@ use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Order, Query};
 use tokio::sync::watch;
 use uuid::Uuid;
 
+use super::columns::{self, Columns, micros_of};
 use super::pool::Transaction;
-use super::rows::{self, Columns, micros_of};
 use super::statement_retry::Fault;
 use super::writing::insert;
 use super::{SqlStore, schema};
@@ -64,7 +64,7 @@ impl SqlStore {
 
     pub(super) async fn write_entries(&self, tx: &Transaction, entries: &[NewEntry]) -> Result<(), Fault> {
         let row = |entry: &NewEntry| {
-            let mut row = rows::of_entry(entry, &self.vault)?;
+            let mut row = columns::of_entry(entry, &self.vault)?;
             row.extend([self.outside.now(), 0.into(), 0.into()]);
             Ok::<_, Fault>(row)
         };
@@ -88,7 +88,7 @@ impl SqlStore {
         let tx = self.begin().await?;
         let mut claimed: Option<Delivery> = None;
         for row in tx.query_all(&select).await? {
-            let (entry, root, destination, wait) = Columns::of(&row).entry(&self.vault)?;
+            let (entry, root, destination, wait) = Columns::opening(&row, &self.vault).entry()?;
             if wait > 0 {
                 break;
             }

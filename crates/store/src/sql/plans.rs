@@ -5,8 +5,9 @@ use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Cond, Expr, ExprTrait, Func, OnConflict, Order, Query, SelectStatement};
 use uuid::Uuid;
 
+use super::columns::{Columns, micros, micros_of, plain};
 use super::pool::Transaction;
-use super::rows::{self, Columns, micros, micros_of, plain};
+use super::row::Row as _;
 use super::statement_retry::Fault;
 use super::writing::insert_each;
 use super::{SqlStore, schema};
@@ -47,8 +48,8 @@ impl PlanStore for SqlStore {
                     return Err(Error::NameTaken((*name).to_owned()).into());
                 }
                 self.store_contents(&tx, &new.desired).await?;
-                let row = rows::of_plan(plan, &self.vault)?;
-                insert_each(&tx, schema::PLAN, &schema::PLAN_COLUMNS, [Ok(row)].into_iter(), None).await?;
+                let row = plan.write(&self.vault)?;
+                insert_each(&tx, Plan::TABLE, Plan::COLUMNS, [Ok(row)].into_iter(), None).await?;
                 let parts = new.parts.iter().enumerate().map(|(number, part)| self.row_of_part(plan.id, number, part));
                 insert_each(&tx, schema::PLAN_PART, &PART_COLUMNS, parts, None).await?;
                 let told = WebhookMessage::of_plan(plan, "saved", plan.author.as_ref(), plan.created);
@@ -61,13 +62,13 @@ impl PlanStore for SqlStore {
 
     async fn plan(&self, project: &str, id: PlanId) -> Result<Option<Plan>, Error> {
         let select = Query::select()
-            .columns(schema::PLAN_COLUMNS)
+            .columns(Plan::columns())
             .from(schema::PLAN)
             .and_where(Expr::col("id").eq(id.to_string()))
             .and_where(Expr::col("project").eq(project))
             .to_owned();
         self.retry(|| async {
-            self.reader.query_one(&select).await?.map(|row| Columns::of(&row).plan(&self.vault)).transpose()
+            self.reader.query_one(&select).await?.map(|row| Columns::opening(&row, &self.vault).read()).transpose()
         })
         .await
     }
@@ -99,7 +100,7 @@ impl PlanStore for SqlStore {
                 select.limit(limit);
             }
             let rows = self.reader.query_all(&select).await?;
-            rows.iter().map(|row| Columns::of(row).plan(&self.vault)).collect()
+            rows.iter().map(|row| Columns::opening(row, &self.vault).read()).collect()
         })
         .await
     }
@@ -128,7 +129,7 @@ impl PlanStore for SqlStore {
         select.order_by("number", Order::Asc);
         self.retry(|| async {
             let rows = self.reader.query_all(&select).await?;
-            rows.iter().map(|row| Columns::of(row).plan_part(&self.vault)).collect()
+            rows.iter().map(|row| Columns::opening(row, &self.vault).plan_part()).collect()
         })
         .await
     }
@@ -260,8 +261,8 @@ impl SqlStore {
         let mut select = select_plans(true);
         select.expr(self.outside.now()).and_where(Expr::col("id").eq(id.to_string()));
         let Some(row) = tx.query_one(&select).await? else { return Ok(()) };
-        let mut columns = Columns::of(&row);
-        let (plan, now) = (columns.plan(&self.vault)?, columns.time()?);
+        let mut columns = Columns::opening(&row, &self.vault);
+        let (plan, now) = (columns.read::<Plan>()?, columns.time()?);
         self.tell_webhooks(tx, &plan.project, WebhookMessage::of_plan(&plan, what, by, now)).await
     }
 
@@ -292,7 +293,7 @@ impl SqlStore {
 /// The columns of plans; the bodies are null if they are not wanted.
 fn select_plans(without_bodies: bool) -> SelectStatement {
     let mut select = Query::select();
-    for column in schema::PLAN_COLUMNS {
+    for column in Plan::columns() {
         if column == "body" && without_bodies {
             // A null with the type of a text.
             select.expr_as(Expr::cust("NULLIF(state, state)"), "body");

@@ -6,7 +6,7 @@ use async_trait::async_trait;
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, Query};
 
-use super::rows::{Columns, plain};
+use super::columns::{Columns, plain};
 use super::writing::insert;
 use super::{SqlStore, schema};
 use crate::Error;

@@ -3,8 +3,9 @@
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Cond, Expr, ExprTrait, Func, Order, Query, SelectStatement};
 
+use super::columns::Columns;
 use super::guards::guards_of;
-use super::rows::Columns;
+use super::row::Row as _;
 use super::statement_retry::Fault;
 use super::{SqlStore, schema};
 use crate::take_over::waiting;
@@ -27,7 +28,7 @@ pub(super) fn belongs_to_kiln() -> Expr {
 pub(super) fn select_all_stacks() -> SelectStatement {
     let writes = writes_of(Expr::col((schema::STACK, "id")));
     let guards = guards_of(Expr::col((schema::STACK, "project")));
-    Query::select().columns(schema::STACK_COLUMNS).expr(writes).expr(guards).from(schema::STACK).to_owned()
+    Query::select().columns(Stack::columns()).expr(writes).expr(guards).from(schema::STACK).to_owned()
 }
 
 /// The number of batches of a stack.
@@ -43,7 +44,7 @@ fn writes_of(stack: Expr) -> Expr {
 /// Selects the resources of stacks in order of creation.
 fn select_resources(stacks: &[StackId]) -> SelectStatement {
     Query::select()
-        .columns(schema::RESOURCE_COLUMNS)
+        .columns(Resource::columns())
         .from(schema::RESOURCE)
         .and_where(Expr::col("stack").is_in(stacks.iter().map(ToString::to_string)))
         .order_by("seq", Order::Asc)
@@ -79,7 +80,7 @@ fn resource_of_child() -> SelectStatement {
 /// A stack by ID, as the connection or transaction sees it.
 pub(super) async fn find_stack(db: &impl ConnectionTrait, id: StackId) -> Result<Option<Stack>, Fault> {
     let select = select_stacks().and_where(Expr::col("id").eq(id.to_string())).to_owned();
-    db.query_one(&select).await?.map(|row| Columns::of(&row).stack()).transpose()
+    db.query_one(&select).await?.map(|row| Columns::of(&row).read()).transpose()
 }
 
 impl SqlStore {
@@ -88,7 +89,7 @@ impl SqlStore {
             .and_where(Expr::col("project").eq(project))
             .and_where(Expr::col(schema::LIVE_NAME).eq(name))
             .to_owned();
-        self.retry(|| async { self.reader.query_one(&select).await?.map(|row| Columns::of(&row).stack()).transpose() })
+        self.retry(|| async { self.reader.query_one(&select).await?.map(|row| Columns::of(&row).read()).transpose() })
             .await
     }
 
@@ -156,7 +157,7 @@ impl SqlStore {
     async fn read_selected(&self, select: &SelectStatement) -> Result<Vec<Resource>, Error> {
         self.retry(|| async {
             let rows = self.reader.query_all(select).await?;
-            rows.iter().map(|row| Columns::of(row).resource(&self.vault)).collect()
+            rows.iter().map(|row| Columns::opening(row, &self.vault).read()).collect()
         })
         .await
     }
@@ -171,8 +172,8 @@ impl SqlStore {
             let mut writes = None;
             let mut resources = Vec::new();
             for row in self.reader.query_all(&select).await? {
-                let mut columns = Columns::of(&row);
-                resources.push(columns.resource(&self.vault)?);
+                let mut columns = Columns::opening(&row, &self.vault);
+                resources.push(columns.read()?);
                 if writes.is_none() {
                     writes = columns.optional_int()?;
                 }

@@ -3,8 +3,8 @@
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, Order, Query};
 
+use super::columns::Columns;
 use super::dialect::Dialect;
-use super::rows::Columns;
 use super::statement_retry::Fault;
 use super::{SqlStore, credentials, schema};
 use crate::{CredentialsId, Error};

@@ -8,10 +8,12 @@ use kiln_resource::{Action, State, Status};
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, Func, OnConflict, Query};
 
+use super::columns::{Columns, json, micros, micros_of, pack, plain};
 use super::operations::begin_operations;
 use super::pool::Transaction;
 use super::reading::{belongs_to_kiln, find_stack, select_stacks};
-use super::rows::{Columns, json, micros, micros_of, optional_id, pack, plain};
+use super::row::Row as _;
+use super::secrets::CLOSED;
 use super::snapshots::{fail_unfinished_snapshots, save_snapshots};
 use super::statement_retry::Fault;
 use super::writing::insert;
@@ -225,23 +227,11 @@ impl SqlStore {
     }
 }
 
-/// [`schema::STACK_COLUMNS`] and columns that only the database uses.
-const ROW_COLUMNS: [&str; schema::STACK_COLUMNS.len() + 2] = {
-    let mut columns = [""; schema::STACK_COLUMNS.len() + 2];
-    let mut at = 0;
-    while at < schema::STACK_COLUMNS.len() {
-        columns[at] = schema::STACK_COLUMNS[at];
-        at += 1;
-    }
-    columns[at] = schema::LIVE_NAME;
-    columns[at + 1] = "due";
-    columns
-};
-
 /// Inserts stacks with their leases and tags.
 pub(super) async fn insert_stacks(tx: &Transaction, stacks: &[Stack]) -> Result<(), Fault> {
     let rows = stacks.iter().map(row_of).collect::<Result<_, _>>()?;
-    insert(tx, schema::STACK, &ROW_COLUMNS, rows, None).await.map_err(|fault| match stacks {
+    let columns = [Stack::COLUMNS, &[schema::LIVE_NAME, "due"]].concat();
+    insert(tx, schema::STACK, &columns, rows, None).await.map_err(|fault| match stacks {
         [stack, ..] if fault.is_duplicate_of(schema::LIVE_NAME) => Error::NameTaken(stack.name.clone()).into(),
         _ => fault,
     })?;
@@ -258,7 +248,7 @@ async fn check_version(tx: &Transaction, stack: &Stack, version: &str) -> Result
         .and_where(Expr::col("deleted").is_null())
         .to_owned();
     let rows = tx.query_all(&select).await?;
-    let mut tree = rows.iter().map(|row| Columns::of(row).stack()).collect::<Result<Vec<_>, _>>()?;
+    let mut tree = rows.iter().map(|row| Columns::of(row).read()).collect::<Result<Vec<Stack>, _>>()?;
     for asked in tree.iter_mut().filter(|other| other.id == stack.id) {
         asked.generation -= 1;
     }
@@ -270,39 +260,12 @@ fn with_start(stack: Stack) -> (Stack, Event) {
     (stack, event)
 }
 
+/// The row of a stack, with the columns that only the database uses.
 fn row_of(stack: &Stack) -> Result<Vec<Expr>, Fault> {
-    let parent = stack.parent.as_ref();
-    Ok(vec![
-        stack.id.to_string().into(),
-        plain(&stack.name).into(),
-        plain(&stack.project).into(),
-        optional_id(parent.map(|parent| &parent.stack)),
-        optional_id(parent.map(|parent| &parent.resource)),
-        parent.map(|parent| plain(&parent.resource_name)).into(),
-        stack.root.to_string().into(),
-        i64::from(stack.depth).into(),
-        stack.state.action.as_str().into(),
-        stack.state.status.as_str().into(),
-        plain(&stack.reason).into(),
-        pack(&stack.desired).into(),
-        stack.previous.as_ref().map(pack).into(),
-        stack.generation.into(),
-        stack.settled.into(),
-        i64::from(stack.disable_rollback).into(),
-        stack.timeout_mins.into(),
-        json(&stack.tags, stack.tags.is_empty())?,
-        plain(&stack.username).into(),
-        plain(&stack.user_id).into(),
-        optional_id(stack.credentials.as_ref()),
-        stack.user_project.as_deref().map(plain).into(),
-        stack.messages.into(),
-        details(&stack.details)?,
-        micros(stack.created).into(),
-        stack.updated.map(micros).into(),
-        stack.deleted.map(micros).into(),
-        parent.is_none().then(|| plain(&stack.name)).into(),
-        stack.is_pending().then(|| micros(stack.created)).into(),
-    ])
+    let mut row = stack.write(&CLOSED)?;
+    row.push(stack.parent.is_none().then(|| plain(&stack.name)).into());
+    row.push(stack.is_pending().then(|| micros(stack.created)).into());
+    Ok(row)
 }
 
 /// The parameters of a request.

@@ -19,6 +19,9 @@ use crate::content::hex;
 const FORMAT: &str = "k1";
 const NONCE_BYTES: usize = 12;
 
+/// Has no keys: for rows without secrets.
+pub(super) static CLOSED: Vault = Vault { keys: Vec::new(), values: false };
+
 /// Encrypts and decrypts secrets.
 pub(super) struct Vault {
     /// The current key first.

@@ -3,7 +3,7 @@
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
 
-use super::rows::{Columns, plain};
+use super::columns::{Columns, plain};
 use super::statement_retry::Fault;
 use super::{SqlStore, schema};
 use crate::Error;

@@ -13,8 +13,8 @@ use sea_orm::sea_query::{Expr, ExprTrait};
 use tokio::sync::oneshot;
 
 use super::SqlStore;
+use super::columns::Columns;
 use super::reading::{find_stack, select_stacks};
-use super::rows::Columns;
 use super::statement_retry::Fault;
 use crate::{Error, Stack, StackId};
 
@@ -109,7 +109,7 @@ impl SqlStore {
         ids.resize(ids.len().next_power_of_two(), ids[0]);
         let select = select_stacks().and_where(Expr::col("id").is_in(ids.iter().map(ToString::to_string))).to_owned();
         let rows = self.reader.query_all(&select).await?;
-        rows.iter().map(|row| Columns::of(row).stack().map(|stack| (stack.id, stack))).collect()
+        rows.iter().map(|row| Columns::of(row).read().map(|stack: Stack| (stack.id, stack))).collect()
     }
 }
 

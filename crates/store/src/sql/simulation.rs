@@ -10,8 +10,8 @@ use std::thread::Thread;
 use sea_orm::sea_query::Expr;
 use uuid::Uuid;
 
+use super::columns::micros;
 use super::dialect::Dialect;
-use super::rows::micros;
 use crate::memory::DatabaseClock;
 
 /// The time and the IDs of a simulation.

@@ -4,8 +4,9 @@ use kiln_resource::{Action, Status};
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Order, Query};
 
+use super::columns::Columns;
 use super::pool::Transaction;
-use super::rows::{self, Columns};
+use super::row::Row as _;
 use super::secrets::Vault;
 use super::statement_retry::Fault;
 use super::writing::insert;
@@ -16,21 +17,21 @@ use crate::{Error, Snapshot, SnapshotId, StackId};
 impl SqlStore {
     pub(super) async fn read_snapshot(&self, stack: StackId, id: SnapshotId) -> Result<Option<Snapshot>, Error> {
         let select = Query::select()
-            .columns(schema::SNAPSHOT_COLUMNS)
+            .columns(Snapshot::columns())
             .from(schema::SNAPSHOT)
             .and_where(Expr::col("id").eq(id.to_string()))
             .and_where(Expr::col("stack").eq(stack.to_string()))
             .to_owned();
         self.retry(|| async {
             let row = self.reader.query_one(&select).await?;
-            row.map(|row| Columns::of(&row).snapshot(&self.vault)).transpose()
+            row.map(|row| Columns::opening(&row, &self.vault).read()).transpose()
         })
         .await
     }
 
     pub(super) async fn read_snapshots(&self, stack: StackId) -> Result<Vec<Snapshot>, Error> {
         let select = Query::select()
-            .columns(schema::SNAPSHOT_COLUMNS)
+            .columns(Snapshot::columns())
             .from(schema::SNAPSHOT)
             .and_where(Expr::col("stack").eq(stack.to_string()))
             .and_where(Expr::col("action").ne(Action::Adopt.as_str()))
@@ -39,7 +40,7 @@ impl SqlStore {
             .to_owned();
         self.retry(|| async {
             let rows = self.reader.query_all(&select).await?;
-            rows.iter().map(|row| Columns::of(row).snapshot(&self.vault)).collect()
+            rows.iter().map(|row| Columns::opening(row, &self.vault).read()).collect()
         })
         .await
     }
@@ -51,9 +52,9 @@ pub(super) async fn save_snapshots<'s>(
     vault: &Vault,
     snapshots: impl IntoIterator<Item = &'s Snapshot>,
 ) -> Result<(), Fault> {
-    let rows: Vec<_> = snapshots.into_iter().map(|one| rows::of_snapshot(one, vault)).collect::<Result<_, _>>()?;
-    let replace = OnConflict::column("id").update_columns(schema::SNAPSHOT_COLUMNS.into_iter().skip(2)).to_owned();
-    insert(tx, schema::SNAPSHOT, &schema::SNAPSHOT_COLUMNS, rows, Some(replace)).await
+    let rows: Vec<_> = snapshots.into_iter().map(|one| one.write(vault)).collect::<Result<_, _>>()?;
+    let replace = OnConflict::column("id").update_columns(Snapshot::columns().skip(2)).to_owned();
+    insert(tx, Snapshot::TABLE, Snapshot::COLUMNS, rows, Some(replace)).await
 }
 
 /// Deletes snapshots of a stack: these, or all.

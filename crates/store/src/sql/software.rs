@@ -5,9 +5,10 @@ use kiln_resource::{Action, Resource, SoftwareChange, SoftwareConfig, SoftwareDe
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Cond, Expr, ExprTrait, Func, OnConflict, Order, Query, SelectStatement};
 
+use super::columns::{Columns, plain};
 use super::pool::Transaction;
 use super::reading::belongs_to_kiln;
-use super::rows::{self, Columns, plain};
+use super::row::Row as _;
 use super::statement_retry::Fault;
 use super::writing::insert;
 use super::{SqlStore, schema};
@@ -30,7 +31,7 @@ impl SoftwareStore for SqlStore {
         let select = select_configs(true).and_where(schema::is_one_of("id", [plain(id)])).to_owned();
         self.retry(|| async {
             let row = self.reader.query_one(&select).await?;
-            row.map(|row| Columns::of(&row).software_config(&self.vault)).transpose()
+            row.map(|row| Columns::opening(&row, &self.vault).read()).transpose()
         })
         .await
     }
@@ -53,7 +54,7 @@ impl SoftwareStore for SqlStore {
                 select.cond_where(Cond::any().add(Expr::col("created").lt(created)).add(same_time));
             }
             let rows = self.reader.query_all(&select).await?;
-            rows.iter().map(|row| Columns::of(row).software_config(&self.vault)).collect()
+            rows.iter().map(|row| Columns::opening(row, &self.vault).read()).collect()
         })
         .await
     }
@@ -66,7 +67,7 @@ impl SoftwareStore for SqlStore {
         let select = select_deployments(Cond::all().add(schema::is_one_of("id", [plain(id)])));
         self.retry(|| async {
             let row = self.reader.query_one(&select).await?;
-            row.map(|row| Columns::of(&row).software_deployment(&self.vault)).transpose()
+            row.map(|row| Columns::opening(&row, &self.vault).read()).transpose()
         })
         .await
     }
@@ -75,7 +76,7 @@ impl SoftwareStore for SqlStore {
         let select = select_deployments(deployments_of(query));
         self.retry(|| async {
             let rows = self.reader.query_all(&select).await?;
-            rows.iter().map(|row| Columns::of(row).software_deployment(&self.vault)).collect()
+            rows.iter().map(|row| Columns::opening(row, &self.vault).read()).collect()
         })
         .await
     }
@@ -95,7 +96,7 @@ impl SoftwareStore for SqlStore {
             .cond_where(deployments_of(query))
             .to_owned();
         let select = Query::select()
-            .exprs(schema::SOFTWARE_CONFIG_COLUMNS.map(of))
+            .exprs(SoftwareConfig::columns().map(of))
             .from(schema::SOFTWARE_CONFIG)
             .join_subquery(
                 sea_orm::sea_query::JoinType::InnerJoin,
@@ -108,7 +109,7 @@ impl SoftwareStore for SqlStore {
             .to_owned();
         self.retry(|| async {
             let rows = self.reader.query_all(&select).await?;
-            let configs = rows.iter().map(|row| Columns::of(row).software_config(&self.vault));
+            let configs = rows.iter().map(|row| Columns::opening(row, &self.vault).read());
             let mut configs: Vec<SoftwareConfig> = configs.collect::<Result<_, Fault>>()?;
             configs.sort_by_key(|config| config.name.clone());
             Ok(configs)
@@ -152,7 +153,7 @@ impl SqlStore {
     /// The resources of a project; `None`: of all projects.
     async fn resources_of_project(&self, project: Option<&str>, which: Cond) -> Result<Vec<Resource>, Error> {
         let mut select = Query::select();
-        select.columns(schema::RESOURCE_COLUMNS).from(schema::RESOURCE).cond_where(which);
+        select.columns(Resource::columns()).from(schema::RESOURCE).cond_where(which);
         if let Some(project) = project {
             let of_project = Expr::col("project").eq(plain(project));
             let stacks = Query::select().column("id").from(schema::STACK).and_where(of_project).to_owned();
@@ -161,7 +162,7 @@ impl SqlStore {
         select.order_by("seq", Order::Asc);
         self.retry(|| async {
             let rows = self.reader.query_all(&select).await?;
-            rows.iter().map(|row| Columns::of(row).resource(&self.vault)).collect()
+            rows.iter().map(|row| Columns::opening(row, &self.vault).read()).collect()
         })
         .await
     }
@@ -170,21 +171,21 @@ impl SqlStore {
     pub(super) async fn change_software_in(&self, tx: &Transaction, change: &SoftwareChange) -> Result<(), Fault> {
         match change {
             SoftwareChange::PutConfig(config) => {
-                let row = rows::of_software_config(config, &self.vault)?;
+                let row = config.write(&self.vault)?;
                 let kept = OnConflict::column("id").do_nothing_on(["id"]).to_owned();
-                insert(tx, schema::SOFTWARE_CONFIG, &schema::SOFTWARE_CONFIG_COLUMNS, vec![row], Some(kept)).await
+                insert(tx, SoftwareConfig::TABLE, SoftwareConfig::COLUMNS, vec![row], Some(kept)).await
             }
             SoftwareChange::PutDeployment(deployment) => {
-                let row = rows::of_software_deployment(deployment, &self.vault)?;
-                let columns = schema::SOFTWARE_DEPLOYMENT_COLUMNS;
-                let replace = OnConflict::column("id").update_columns(columns.into_iter().skip(1)).to_owned();
-                insert(tx, schema::SOFTWARE_DEPLOYMENT, &columns, vec![row], Some(replace)).await
+                let row = deployment.write(&self.vault)?;
+                let replace = OnConflict::column("id").update_columns(SoftwareDeployment::changed_columns()).to_owned();
+                let columns = SoftwareDeployment::COLUMNS;
+                insert(tx, SoftwareDeployment::TABLE, columns, vec![row], Some(replace)).await
             }
             SoftwareChange::ChangeDeployment(deployment) => self.replace_deployment(tx, deployment).await,
             SoftwareChange::CancelDeployment(id) => {
                 let select = select_deployments(Cond::all().add(schema::is_one_of("id", [plain(id)])));
                 let Some(row) = tx.query_one(&select).await? else { return Ok(()) };
-                let mut deployment = Columns::of(&row).software_deployment(&self.vault)?;
+                let mut deployment: SoftwareDeployment = Columns::opening(&row, &self.vault).read()?;
                 if deployment.cancel() { self.replace_deployment(tx, &deployment).await } else { Ok(()) }
             }
             SoftwareChange::DropConfig(id) => {
@@ -198,10 +199,10 @@ impl SqlStore {
     }
 
     async fn replace_deployment(&self, tx: &Transaction, new: &SoftwareDeployment) -> Result<(), Fault> {
-        let row = rows::of_software_deployment(new, &self.vault)?;
+        let row = new.write(&self.vault)?;
         let mut update = Query::update();
         update.table(schema::SOFTWARE_DEPLOYMENT).and_where(schema::is_one_of("id", [plain(&new.id)]));
-        update.values(schema::SOFTWARE_DEPLOYMENT_COLUMNS.into_iter().zip(row).skip(1));
+        update.values(SoftwareDeployment::columns().zip(row).skip(1));
         tx.execute(&update).await?;
         Ok(())
     }
@@ -271,7 +272,7 @@ fn references(config: &str) -> SelectStatement {
 /// The configs; a list does not read their bodies.
 fn select_configs(with_body: bool) -> SelectStatement {
     let mut select = Query::select();
-    for column in schema::SOFTWARE_CONFIG_COLUMNS {
+    for column in SoftwareConfig::columns() {
         if column == "body" && !with_body {
             select.expr(Expr::val(None::<String>));
         } else {
@@ -283,7 +284,7 @@ fn select_configs(with_body: bool) -> SelectStatement {
 
 fn select_deployments(of: Cond) -> SelectStatement {
     Query::select()
-        .columns(schema::SOFTWARE_DEPLOYMENT_COLUMNS)
+        .columns(SoftwareDeployment::columns())
         .from(schema::SOFTWARE_DEPLOYMENT)
         .cond_where(of)
         .and_where(belongs_to_kiln())

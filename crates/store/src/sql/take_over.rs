@@ -1,12 +1,15 @@
 //! Stacks that are taken over from Heat: only commands of operators call this.
 
 use async_trait::async_trait;
+use kiln_resource::{SoftwareConfig, SoftwareDeployment};
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Cond, Expr, ExprTrait, OnConflict, Order, Query, UpdateStatement};
 
+use super::columns::{Columns, plain};
 use super::pool::Transaction;
 use super::requests::insert_stacks;
-use super::rows::{Columns, micros, of_resource, of_software_config, of_software_deployment, plain};
+use super::row::Row as _;
+use super::secrets::CLOSED;
 use super::snapshots::save_snapshots;
 use super::statement_retry::Fault;
 use super::writing::insert;
@@ -14,7 +17,7 @@ use super::{SqlStore, schema};
 use crate::take_over::{
     Owner, OwnerStore, TakeOver, TakeOverState, TakenSoftware, TakenStack, TakenTree, awaited, waiting,
 };
-use crate::{Error, Stack, StackId};
+use crate::{Error, Resource, Stack, StackId};
 
 impl SqlStore {
     /// Stores a tree instead of an earlier import of it, or only the record of a refused one. A tree that belongs to Kiln is
@@ -40,20 +43,12 @@ impl SqlStore {
             insert(&tx, schema::CREDENTIALS, &["id", "envelope", "plan", "created", "touched"], vec![row], None)
                 .await?;
         }
-        let rows = tree.resources.iter().map(|row| of_resource(row, &self.vault)).collect::<Result<_, _>>()?;
-        insert(&tx, schema::RESOURCE, &schema::RESOURCE_COLUMNS, rows, None).await?;
+        let rows = tree.resources.iter().map(|row| row.write(&self.vault)).collect::<Result<_, _>>()?;
+        insert(&tx, Resource::TABLE, Resource::COLUMNS, rows, None).await?;
         save_snapshots(&tx, &self.vault, &tree.snapshots).await?;
         self.insert_events(&tx, &tree.events.iter().collect::<Vec<_>>()).await?;
-        let row = vec![
-            record.root.to_string().into(),
-            plain(&record.project).into(),
-            plain(&record.name).into(),
-            record.digest.as_str().into(),
-            record.state.as_str().into(),
-            plain(&record.reason).into(),
-            micros(record.time).into(),
-        ];
-        insert(&tx, schema::TAKE_OVER, &schema::TAKE_OVER_COLUMNS, vec![row], None).await?;
+        let row = record.write(&CLOSED)?;
+        insert(&tx, TakeOver::TABLE, TakeOver::COLUMNS, vec![row], None).await?;
         tx.commit().await
     }
 
@@ -68,16 +63,16 @@ impl SqlStore {
             }
             let configs = software.configs.iter().map(|config| {
                 let config = kiln_resource::SoftwareConfig { project: waiting(&config.project), ..config.clone() };
-                of_software_config(&config, &self.vault)
+                config.write(&self.vault)
             });
             let rows = configs.collect::<Result<_, _>>()?;
-            insert(&tx, schema::SOFTWARE_CONFIG, &schema::SOFTWARE_CONFIG_COLUMNS, rows, None).await?;
+            insert(&tx, SoftwareConfig::TABLE, SoftwareConfig::COLUMNS, rows, None).await?;
             let deployments = software.deployments.iter().map(|one| {
                 let project = waiting(&one.project);
-                of_software_deployment(&kiln_resource::SoftwareDeployment { project, ..one.clone() }, &self.vault)
+                SoftwareDeployment { project, ..one.clone() }.write(&self.vault)
             });
             let rows = deployments.collect::<Result<_, _>>()?;
-            insert(&tx, schema::SOFTWARE_DEPLOYMENT, &schema::SOFTWARE_DEPLOYMENT_COLUMNS, rows, None).await?;
+            insert(&tx, SoftwareDeployment::TABLE, SoftwareDeployment::COLUMNS, rows, None).await?;
             tx.commit().await
         })
         .await
@@ -86,7 +81,7 @@ impl SqlStore {
     /// The trees that are taken over, of all projects or of one, by project and name.
     pub async fn take_overs(&self, project: Option<&str>) -> Result<Vec<TakeOver>, Error> {
         let mut select = Query::select();
-        select.columns(schema::TAKE_OVER_COLUMNS).from(schema::TAKE_OVER);
+        select.columns(TakeOver::columns()).from(schema::TAKE_OVER);
         if let Some(project) = project {
             select.and_where(Expr::col("project").eq(plain(project)));
         }
@@ -94,7 +89,7 @@ impl SqlStore {
             select.order_by(column, Order::Asc);
         }
         self.retry(|| async {
-            self.reader.query_all(&select).await?.iter().map(|row| Columns::of(row).take_over()).collect()
+            self.reader.query_all(&select).await?.iter().map(|row| Columns::of(row).read()).collect()
         })
         .await
     }
@@ -109,7 +104,7 @@ impl SqlStore {
         self.retry(|| async {
             let rows = self.reader.query_all(&select).await?;
             let read = |row| {
-                let stack = Columns::of(row).stack()?;
+                let stack: Stack = Columns::of(row).read()?;
                 Ok(Stack { project: awaited(&stack.project).to_owned(), ..stack })
             };
             rows.iter().map(read).collect()
@@ -239,7 +234,7 @@ impl SqlStore {
                     now,
                 ]);
             }
-            insert(&tx, schema::TAKE_OVER, &schema::TAKE_OVER_COLUMNS, rows, None).await?;
+            insert(&tx, TakeOver::TABLE, TakeOver::COLUMNS, rows, None).await?;
             tx.commit().await
         })
         .await?;
@@ -270,17 +265,17 @@ impl SqlStore {
             let columns = columns.iter().copied();
             Query::select().columns(columns).from(table).and_where(own()).order_by("id", Order::Asc).to_owned()
         };
-        let configs = of(schema::SOFTWARE_CONFIG, &schema::SOFTWARE_CONFIG_COLUMNS);
-        let deployments = of(schema::SOFTWARE_DEPLOYMENT, &schema::SOFTWARE_DEPLOYMENT_COLUMNS);
+        let configs = of(SoftwareConfig::TABLE, SoftwareConfig::COLUMNS);
+        let deployments = of(SoftwareDeployment::TABLE, SoftwareDeployment::COLUMNS);
         self.retry(|| async {
             let mut software = TakenSoftware::default();
             for row in self.reader.query_all(&configs).await? {
-                let mut config = Columns::of(&row).software_config(&self.vault)?;
+                let mut config: SoftwareConfig = Columns::opening(&row, &self.vault).read()?;
                 project.clone_into(&mut config.project);
                 software.configs.push(config);
             }
             for row in self.reader.query_all(&deployments).await? {
-                let mut deployment = Columns::of(&row).software_deployment(&self.vault)?;
+                let mut deployment: SoftwareDeployment = Columns::opening(&row, &self.vault).read()?;
                 project.clone_into(&mut deployment.project);
                 software.deployments.push(deployment);
             }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use kiln_resource::{Action, ResourceId, SoftwareChange, SoftwareConfig, Status};
 use kiln_store::{
     Approval, Author, Batch, Claimable, ConfigQuery, CredentialsId, Durations, EngineInfo, Error, EventQuery, GuardId,
-    Histogram, Lease, Message, MessageId, MessageKind, NewPlan, NewStack, Options, OrphanQuery, Plan, PlanId, PlanPart,
+    Histogram, Lease, Message, MessageBody, MessageId, NewPlan, NewStack, Options, OrphanQuery, Plan, PlanId, PlanPart,
     PlanState, Retention, Silent, SqlStore, Stack, StackId, StackQuery, StackRequest, Store, UnusedCredentials,
 };
 use kiln_value::{Secret, Value};
@@ -52,8 +52,8 @@ impl<'a> Ground<'a> {
     }
 
     fn message(&self) -> Message {
-        let (id, kind, body) = (MessageId(Uuid::new_v4()), MessageKind::Signal, Value::Null);
-        Message { id, stack: self.made.id, resource: None, kind, body, due: at(-9), sent: at(-9) }
+        let (id, body) = (MessageId(Uuid::new_v4()), MessageBody::Signal(Value::Null));
+        Message { id, stack: self.made.id, resource: None, body, due: at(-9), sent: at(-9) }
     }
 
     fn plan(&self) -> NewPlan {

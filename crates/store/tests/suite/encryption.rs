@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use kiln_resource::{Operation, OperationState, Phase, Running, StoredDefinition};
 use kiln_store::{
-    Batch, DesiredText, EventQuery, Message, MessageId, MessageKind, NewStack, Options, Resource, SqlStore, Store,
+    Batch, DesiredText, EventQuery, Message, MessageBody, MessageId, NewStack, Options, Resource, SqlStore, Store,
 };
 use kiln_value::{Map, Secret, Value, value};
 use uuid::Uuid;
@@ -77,8 +77,7 @@ async fn fill(store: &dyn Store) -> (kiln_store::Stack, Vec<Resource>) {
         id: MessageId(Uuid::new_v4()),
         stack: made.id,
         resource: Some("server".into()),
-        kind: MessageKind::Signal,
-        body: value!({"password": HIDDEN}),
+        body: MessageBody::Signal(value!({"password": HIDDEN})),
         due: at(0),
         sent: at(0),
     };
@@ -98,7 +97,7 @@ async fn reads(store: &dyn Store, made: &kiln_store::Stack, rows: &[Resource]) {
     let seen = events.iter().find(|event| event.resource_name == "server").unwrap();
     assert_eq!(seen.properties, value!({"password": HIDDEN}));
     let inbox = store.inbox(made.id, at(10)).await.unwrap();
-    assert_eq!(inbox[0].body, value!({"password": HIDDEN}));
+    assert_eq!(inbox[0].body, MessageBody::Signal(value!({"password": HIDDEN})));
     assert_eq!(store.credentials(made.credentials.unwrap()).await.unwrap().expose(), HIDDEN);
 }
 

@@ -4,8 +4,11 @@ use std::time::Duration;
 
 use jiff::{SignedDuration, Timestamp};
 use kiln_resource::{Action, Status};
-use kiln_store::{Backlog, Batch, Error, Lease, Message, MessageId, MessageKind, Stack, StackId, StackRequest};
-use kiln_value::{Value, value};
+use kiln_store::{
+    Backlog, Batch, Cancel, Error, HealthMark, Lease, Message, MessageBody, MessageId, Stack, StackId, StackRequest,
+    Timer,
+};
+use kiln_value::value;
 use uuid::Uuid;
 
 use crate::bed::{Bed, beds};
@@ -24,15 +27,14 @@ pub(crate) fn signal(stack: StackId, number: i64) -> Message {
         id: MessageId(Uuid::new_v4()),
         stack,
         resource: Some("alärm".into()),
-        kind: MessageKind::Signal,
-        body: value!({"z": number, "a": [1.0, null]}),
+        body: MessageBody::Signal(value!({"z": number, "a": [1.0, null]})),
         due: sent,
         sent,
     }
 }
 
 fn timer(stack: StackId, due: Timestamp) -> Message {
-    Message { kind: MessageKind::Timer, resource: None, body: Value::Null, due, ..signal(stack, 0) }
+    Message { resource: None, body: MessageBody::Timer(Timer::default()), due, ..signal(stack, 0) }
 }
 
 /// A settled stack without a lease.
@@ -61,7 +63,8 @@ async fn what_is_not_handled_is_counted_and_measured() {
         let (stack, lease) = claimed(&*bed.store, "web").await;
         let backlog = |sizes| bed.store.backlog(stack.id, sizes);
         assert_eq!(backlog(true).await.unwrap(), Backlog::default());
-        let large = Message { body: value!({"data": ("x".repeat(100_000))}), ..signal(stack.id, 1) };
+        let large =
+            Message { body: MessageBody::Signal(value!({"data": ("x".repeat(100_000))})), ..signal(stack.id, 1) };
         let small = signal(stack.id, 2);
         for message in [&large, &small] {
             bed.store.send(message).await.unwrap();
@@ -108,9 +111,13 @@ async fn messages_come_in_order_and_are_stored_once() {
         let (made, lease) = claimed(&*bed.store, "web").await;
         let (other, second) = claimed(&*bed.store, "other").await;
         let mut messages: Vec<Message> = [3, 1, 2, 2].map(|number| signal(made.id, number)).to_vec();
-        messages.push(Message { kind: MessageKind::Cancel, sent: messages[0].sent - FAR, ..messages[0].clone() });
+        messages.push(Message {
+            body: MessageBody::Cancel(Cancel::default()),
+            sent: messages[0].sent - FAR,
+            ..messages[0].clone()
+        });
         messages[4].id = MessageId(Uuid::new_v4());
-        messages.push(Message { kind: MessageKind::MarkUnhealthy, ..signal(made.id, 4) });
+        messages.push(Message { body: MessageBody::MarkUnhealthy(HealthMark::default()), ..signal(made.id, 4) });
         for message in &messages {
             bed.store.send(message).await.unwrap();
         }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use kiln_resource::{Action, Status};
-use kiln_store::{Batch, Error, EventQuery, Message, MessageId, MessageKind, Resource, SqlStore, StackRequest, Store};
+use kiln_store::{Batch, Error, EventQuery, Message, MessageBody, MessageId, Resource, SqlStore, StackRequest, Store};
 use kiln_value::{Secret, Value};
 use rand::SeedableRng;
 use rand::rngs::StdRng;
@@ -18,8 +18,8 @@ use crate::make::{TTL, at, child, claimed, engine, event, resource, settle, stac
 use crate::proxy::{Cut, Proxy};
 
 fn signal(stack: kiln_store::StackId) -> Message {
-    let (id, kind, body) = (MessageId(Uuid::new_v4()), MessageKind::Signal, Value::Null);
-    Message { id, stack, resource: None, kind, body, due: at(-900_000_000), sent: at(-900_000_000) }
+    let (id, body) = (MessageId(Uuid::new_v4()), MessageBody::Signal(Value::Null));
+    Message { id, stack, resource: None, body, due: at(-900_000_000), sent: at(-900_000_000) }
 }
 
 const COMMITS: usize = 4;

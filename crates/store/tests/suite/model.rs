@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use jiff::{SignedDuration, Timestamp};
 use kiln_resource::{Action, State, Status};
 use kiln_store::{
-    Batch, CredentialsId, Error, Event, EventId, EventQuery, Lease, MemoryStore, Message, MessageId, MessageKind,
-    NewStack, OperationId, OperationQuery, Operations, Parent, Resource, ResourceId, Retention, Settle, Sort, SortKey,
-    SqlStore, StackId, StackQuery, StackRequest, Store,
+    Batch, Cancel, CredentialsId, Error, Event, EventId, EventQuery, Lease, MemoryStore, Message, MessageBody,
+    MessageId, NewStack, OperationId, OperationQuery, Operations, Parent, Resource, ResourceId, Retention, Settle,
+    Sort, SortKey, SqlStore, StackId, StackQuery, StackRequest, Store, Timer,
 };
 use kiln_value::{Secret, Value, value};
 use rand::rngs::StdRng;
@@ -110,11 +110,12 @@ impl World {
             _ => MessageId(self.uuid()),
         };
         self.messages.push(id);
-        let kind = self.pick(&[MessageKind::Signal, MessageKind::Timer]).unwrap_or(MessageKind::Cancel);
+        let bodies = [MessageBody::Signal(value!({"a": 1})), MessageBody::Timer(Timer::default())];
+        let body = self.pick(&bodies).unwrap_or(MessageBody::Cancel(Cancel::default()));
         // Long ago or far in the future, because the clocks differ slightly.
         let due = Timestamp::UNIX_EPOCH + SignedDuration::from_hours(if self.chance(70) { 10 } else { 1_000_000 });
         let sent = Timestamp::UNIX_EPOCH + SignedDuration::from_hours(self.rng.random_range(5..15));
-        Message { id, stack, resource: None, kind, body: value!({"a": 1}), due, sent }
+        Message { id, stack, resource: None, body, due, sent }
     }
 
     fn resource(&mut self, stack: StackId) -> Resource {
@@ -358,8 +359,7 @@ async fn the_model_lives_by_the_clock_it_is_given() {
         id: message,
         stack: made.id,
         resource: None,
-        kind: MessageKind::Timer,
-        body: Value::Null,
+        body: MessageBody::Timer(Timer::default()),
         due: at(100),
         sent: at(0),
     };

@@ -2,7 +2,7 @@
 
 use kiln_resource::{Action, Status};
 use kiln_store::{
-    Author, Batch, Error, EventQuery, Message, MessageId, MessageKind, OperationQuery, Operations, Refactor,
+    Author, Batch, Error, EventQuery, Message, MessageBody, MessageId, OperationQuery, Operations, Refactor,
     RefactoredStack, Resource, Stack, StackRequest, Store,
 };
 use kiln_value::Value;
@@ -100,9 +100,8 @@ async fn nothing_moves_if_one_of_the_stacks_is_not_at_rest() {
             assert_eq!(store.stack(from.id).await.unwrap(), Some(from.clone()));
         };
         // A message that nobody has handled.
-        let (id, kind, body) = (MessageId(Uuid::new_v4()), MessageKind::Signal, Value::Null);
-        let message =
-            Message { id, stack: to.id, resource: Some("r".to_owned()), kind, body, due: at(-9), sent: at(-9) };
+        let (id, body) = (MessageId(Uuid::new_v4()), MessageBody::Signal(Value::Null));
+        let message = Message { id, stack: to.id, resource: Some("r".to_owned()), body, due: at(-9), sent: at(-9) };
         store.send(&message).await.unwrap();
         is_refused(&refactor).await;
         // An engine that has claimed it.

@@ -147,7 +147,7 @@ impl Client {
 
     /// Waits until the `status` of the object is `wanted`, or until it is deleted for `""`.
     pub(crate) async fn wait(&self, path: &str, wanted: &str) {
-        for _ in 0..200 {
+        for _ in 0..6000 {
             let answer = self.get(path).await;
             // Glance's objects are at the top level of the body, all others below their name.
             let object = answer.json.as_object().and_then(|map| map.values().next());
@@ -155,7 +155,7 @@ impl Client {
             if status == wanted && answer.status == 200 || wanted.is_empty() && answer.status == 404 {
                 return;
             }
-            tokio::time::sleep(Duration::from_millis(5)).await;
+            tokio::time::sleep(Duration::from_millis(10)).await;
         }
         panic!("{path} did not become {wanted:?}: {}", self.get(path).await.text);
     }
@@ -168,7 +168,13 @@ pub(crate) fn text(value: &Value) -> String {
 
 /// A cloud with short build times, and a client for demo.
 pub(crate) async fn start() -> (Testcloud, Client) {
-    let cloud = Testcloud::builder().build_time(Duration::from_millis(20)).seed(7).start().await.expect("a port");
+    start_building(Duration::from_millis(20)).await
+}
+
+/// A cloud with this build time, and a client for demo. A test that reads the state in between needs a time that a
+/// busy machine does not lose between two requests.
+pub(crate) async fn start_building(build_time: Duration) -> (Testcloud, Client) {
+    let cloud = Testcloud::builder().build_time(build_time).seed(7).start().await.expect("a port");
     let demo = Client::new(&cloud, cloud.users().demo).await;
     (cloud, demo)
 }

@@ -452,13 +452,13 @@ impl<'a> Rehearsal<'a> {
         }
         let mut facts = facts(&pretended, kind, &stack_facts(self.stack));
         define(&mut facts, kind, held);
-        facts.changed = changed.into_iter().flat_map(Map::keys).cloned().collect();
-        facts.last_step = true;
+        facts.nested.changed = changed.into_iter().flat_map(Map::keys).cloned().collect();
+        facts.nested.last_step = true;
         let group = match (&view, kind) {
             (Some(view), Kind::Type(_)) => view.group_content(),
             _ => GroupContent::default(),
         };
-        facts.members = group.members;
+        facts.nested.members = group.members;
         if let Some(entry) = kind.entry() {
             let kind_of = |row: &Resource| blueprint.kind(&row.name).cloned();
             observe(&self.model, &pretended, &*entry.driver, kind_of, &mut facts);

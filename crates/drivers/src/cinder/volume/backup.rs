@@ -23,7 +23,7 @@ fn backup_path(id: &str) -> String {
 
 /// Creates a backup unless an earlier call has created it: its name is the token of the operation.
 pub(super) async fn start(cx: &Context<'_>) -> Result<Step, Failure> {
-    let (volume, name) = (cx.facts.require_id()?, cx.facts.token.as_str());
+    let (volume, name) = (cx.facts.require_id()?, cx.facts.attempt.token.as_str());
     let known = CINDER.list(cx, "/v3/backups/detail", &[("name", name)], "backups").await?;
     let is_ours = |backup: &&Value| backup.str_at("name") == Some(name) && backup.str_at("volume_id") == Some(volume);
     let id = if let Some(id) = known.iter().find(is_ours).and_then(|backup| backup.str_at("id")) {

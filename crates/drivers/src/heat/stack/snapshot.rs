@@ -22,7 +22,7 @@ fn snapshot_path(cx: &Context<'_>, id: &str) -> Result<String, Failure> {
 
 /// Requests a snapshot unless an earlier call has: its name is the token of the operation.
 pub(super) async fn start(cx: &Context<'_>) -> Result<Step, Failure> {
-    let (all, name) = (format!("{}/snapshots", path(cx.facts)?), cx.facts.token.as_str());
+    let (all, name) = (format!("{}/snapshots", path(cx.facts)?), cx.facts.attempt.token.as_str());
     let known = items(call(cx, Method::Get, &all, None).await?.body, "snapshots")?;
     let ours = known.iter().find(|snapshot| snapshot.str_at("name") == Some(name));
     let id = if let Some(id) = ours.and_then(|snapshot| snapshot.str_at("id")) {

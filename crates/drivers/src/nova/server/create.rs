@@ -42,7 +42,7 @@ pub(super) fn mark(facts: &Facts) -> Mark {
 }
 
 fn tag(facts: &Facts) -> String {
-    format!("kiln-{}", facts.token)
+    format!("kiln-{}", facts.attempt.token)
 }
 
 /// Key of the state of a build: the server has no mark in its description. Earlier versions of Kiln do not write it.
@@ -120,7 +120,7 @@ pub(super) async fn find(cx: &Context<'_>) -> Result<Found, Failure> {
         tags.iter().any(|own| own.as_str() == Some(&tag))
     };
     // Earlier versions of Kiln have marked every description.
-    let is_described = |server: &Value| server.str_at("description") == Some(&cx.facts.token);
+    let is_described = |server: &Value| server.str_at("description") == Some(&cx.facts.attempt.token);
     let is_ours = |server: &&Value| {
         server.str_at("name") == Some(name)
             // Left by an earlier attempt with the same name.
@@ -166,7 +166,7 @@ async fn request(
             server.insert("tags".into(), value!([(tag(facts))]));
             version = version.max((2, 52));
         }
-        Mark::Description => drop(server.insert("description".into(), facts.token.as_str().into())),
+        Mark::Description => drop(server.insert("description".into(), facts.attempt.token.as_str().into())),
     }
     let user_data = user_data(cx).await?;
     if !user_data.is_empty() {

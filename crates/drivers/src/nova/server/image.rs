@@ -19,15 +19,15 @@ const MARK: &str = "kiln_token";
 
 /// The image of this operation, if it exists.
 async fn ours(cx: &Context<'_>) -> Result<Option<Value>, Failure> {
-    let images = GLANCE.list(cx, "/v2/images", &[(MARK, &cx.facts.token)], "images").await?;
-    Ok(images.into_iter().find(|image| image.str_at(MARK) == Some(&cx.facts.token)))
+    let images = GLANCE.list(cx, "/v2/images", &[(MARK, &cx.facts.attempt.token)], "images").await?;
+    Ok(images.into_iter().find(|image| image.str_at(MARK) == Some(&cx.facts.attempt.token)))
 }
 
 /// Creates an image unless an earlier call has created it.
 pub(super) async fn start(cx: &Context<'_>) -> Result<Step, Failure> {
     let id = cx.facts.require_id()?;
     if ours(cx).await?.is_none() {
-        let metadata = value!({MARK: (cx.facts.token.as_str())});
+        let metadata = value!({MARK: (cx.facts.attempt.token.as_str())});
         let image = value!({"name": (cx.facts.physical_name.as_str()), "metadata": metadata});
         act(cx, id, value!({"createImage": image})).await?;
     }

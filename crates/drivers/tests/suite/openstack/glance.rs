@@ -30,7 +30,7 @@ async fn an_image_that_cannot_be_fetched(ground: &Ground) {
         }
     };
     assert_eq!(shown.str_at("x"), Some("1"));
-    assert_eq!(image.id(), image.facts.token);
+    assert_eq!(image.id(), image.facts.attempt.token);
     assert_eq!(image.update(given("b")).await.unwrap(), Outcome::Updated);
     assert_eq!(image.attribute("show").await.str_at("os_distro"), Some("b"));
     image.delete().await;

@@ -6,7 +6,7 @@ use kiln_plan::Sources;
 use kiln_plan::hook::waits_at;
 use kiln_resource::{Action, MessageId, StackId, State, Status};
 use kiln_stack::{Clock as _, SystemClock, load};
-use kiln_store::{Message, MessageKind, StackRequest};
+use kiln_store::{Cancel, HealthMark, HookClearing, Message, MessageBody, StackRequest};
 use kiln_value::{Value, value};
 
 use crate::actions::bench::{Bench, asked, sources};
@@ -35,12 +35,12 @@ impl Bench {
     }
 
     async fn clear(&self, stack: StackId, name: &str, hook: &str) {
-        self.send(stack, name, MessageKind::ClearHook, value!({"unset_hook": hook})).await;
+        self.send(stack, name, MessageBody::ClearHook(HookClearing { hook: hook.to_owned() })).await;
     }
 
-    pub(crate) async fn send(&self, stack: StackId, name: &str, kind: MessageKind, body: Value) {
+    pub(crate) async fn send(&self, stack: StackId, name: &str, body: MessageBody) {
         let (id, resource, now) = (MessageId(self.backends.chance.uuid()), Some(name.to_owned()), SystemClock.now());
-        let message = Message { id, stack, resource, kind, body, due: now, sent: now };
+        let message = Message { id, stack, resource, body, due: now, sent: now };
         self.backends.store.send(&message).await.expect("the store");
     }
 
@@ -97,8 +97,8 @@ async fn a_resource_that_is_marked_unhealthy_at_a_hook_is_replaced_at_once() {
     let hooks = value!({"b": {"hooks": ["post-create"]}});
     let id = bench.begin(Action::Create, &hooked(things(), hooks), None, false).await;
     bench.reaches(id, "b", "post-create").await;
-    let body = value!({"mark_unhealthy": true, "reason": "it looks bad"});
-    bench.send(id, "b", MessageKind::MarkUnhealthy, body).await;
+    let body = HealthMark { unhealthy: true, reason: Some("it looks bad".to_owned()) };
+    bench.send(id, "b", MessageBody::MarkUnhealthy(body)).await;
     bench.clear(id, "b", "post-create").await;
     while !bench.calls().contains(&"CREATE thing-3".to_owned()) {
         tokio::time::sleep(Duration::from_millis(5)).await;
@@ -189,8 +189,7 @@ async fn nobody_waits_at_a_hook_of_an_ended_request() {
         id: MessageId(bench.backends.chance.uuid()),
         stack: id,
         resource: None,
-        kind: MessageKind::Cancel,
-        body: value!({"generation": 1, "interrupt": false}),
+        body: MessageBody::Cancel(Cancel { generation: Some(1), ..Cancel::default() }),
         due: now,
         sent: now,
     };

@@ -1,8 +1,9 @@
 //! Resources that are forgotten because their objects cannot be deleted.
 
+use kiln_resource::Parting;
 use kiln_resource::{Action, MessageId, StackId, State, Status};
 use kiln_stack::load;
-use kiln_store::{Message, MessageKind, Orphan, OrphanQuery, StackRequest};
+use kiln_store::{Message, MessageBody, Orphan, OrphanQuery, StackRequest};
 use kiln_value::value;
 
 use crate::actions::bench::{Bench, asked, sources};
@@ -15,9 +16,12 @@ impl Bench {
             id: MessageId(self.backends.chance.uuid()),
             stack,
             resource: Some(name.to_owned()),
-            kind: MessageKind::Forget,
-            body: value!({
-                "user_id": "u1", "username": "alice", "reason": "host lost", "path": path, "region": "R1",
+            body: MessageBody::Forget(Parting {
+                user_id: "u1".to_owned(),
+                username: "alice".to_owned(),
+                reason: "host lost".to_owned(),
+                path: path.to_owned(),
+                region: Some("R1".to_owned()),
             }),
             due: now,
             sent: now,

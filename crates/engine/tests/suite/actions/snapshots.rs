@@ -5,7 +5,7 @@ use std::time::Duration;
 use kiln_plan::Sources;
 use kiln_resource::{Action, MessageId, SnapshotId, StackId, State, Status};
 use kiln_stack::load;
-use kiln_store::{Details, Message, MessageKind, Snapshot, Stack, StackRequest};
+use kiln_store::{Details, Message, MessageBody, Snapshot, SnapshotRemoval, Stack, StackRequest};
 use kiln_value::{Value, value};
 
 use crate::actions::bench::{Bench, asked, sources};
@@ -53,8 +53,7 @@ impl Bench {
             id: MessageId(self.backends.chance.uuid()),
             stack,
             resource: None,
-            kind: MessageKind::DeleteSnapshot,
-            body: value!({"snapshot": (id.to_string())}),
+            body: MessageBody::DeleteSnapshot(SnapshotRemoval { snapshot: id }),
             due: now,
             sent: now,
         };

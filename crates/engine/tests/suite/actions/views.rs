@@ -8,7 +8,7 @@ use futures::FutureExt as _;
 use jiff::Timestamp;
 use kiln_resource::{Action, Status};
 use kiln_stack::{Backends, Chance, Clock, LoadedStack, SystemClock, load};
-use kiln_store::{MessageKind, Stack, StackId, StackRequest};
+use kiln_store::{HealthMark, MessageBody, Stack, StackId, StackRequest};
 use kiln_value::{Value, value};
 use kiln_view::{RecentReads, listed};
 
@@ -132,7 +132,9 @@ async fn what_is_in_memory_is_what_is_stored() {
         before = now;
     }
     // A mark changes a row without a request.
-    bench.send(id, "thing", MessageKind::MarkUnhealthy, value!({"mark_unhealthy": true, "reason": "ill"})).await;
+    bench
+        .send(id, "thing", MessageBody::MarkUnhealthy(HealthMark { unhealthy: true, reason: Some("ill".to_owned()) }))
+        .await;
     for _ in 0..500 {
         if bench.resources(id).await["thing"].state.failed() {
             break;
@@ -197,15 +199,15 @@ async fn a_process_never_shows_what_another_one_has_changed() {
     let id = bench.create(&with_word("one")).await.id;
     let child = bench.child(id, "nested").await.id;
     let update = |word: &str| StackRequest { desired: Some(load::texts(&with_word(word))), ..asked(Action::Update) };
-    let ill = || value!({"mark_unhealthy": true, "reason": "ill"});
+    let ill = || MessageBody::MarkUnhealthy(HealthMark { unhealthy: true, reason: Some("ill".to_owned()) });
     // Requests to the stack, and messages to a resource of the nested stack or else of the stack.
     let request = |request: StackRequest| (Some(request), None);
-    let message = |inner: bool, kind: MessageKind, body: Value| (None, Some((inner, kind, body)));
+    let message = |inner: bool, body: MessageBody| (None, Some((inner, body)));
     let changes = [
         request(update("two")),
-        message(false, MessageKind::Signal, "s1".into()),
-        message(true, MessageKind::Signal, "s2".into()),
-        message(false, MessageKind::MarkUnhealthy, ill()),
+        message(false, MessageBody::Signal("s1".into())),
+        message(true, MessageBody::Signal("s2".into())),
+        message(false, ill()),
         request(update("three")),
         request(asked(Action::Suspend)),
         request(asked(Action::Resume)),
@@ -219,8 +221,8 @@ async fn a_process_never_shows_what_another_one_has_changed() {
         if let Some(request) = request {
             bench.backends.store.request(id, request).await.expect("stored");
         }
-        if let Some((inner, kind, body)) = message {
-            bench.send(if inner { child } else { id }, "thing", kind, body).await;
+        if let Some((inner, body)) = message {
+            bench.send(if inner { child } else { id }, "thing", body).await;
         }
         // The stack also shows an output of the nested one.
         follow(&reader, child).await;

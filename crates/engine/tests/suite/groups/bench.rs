@@ -10,7 +10,7 @@ use kiln_plan::hidden::HiddenValues;
 use kiln_plan::{Blueprint, Nesting, ResourceTypes, Sources};
 use kiln_resource::{Action, MessageId, PlanId, Registry, Resource, StackId, Status, shipped};
 use kiln_stack::{Backends, Chance, Clock, Clouds, LoadedStack, NoCloud, load};
-use kiln_store::{Event, EventQuery, MemoryStore, Message, MessageKind, NewStack, Planned, Stack, StackRequest};
+use kiln_store::{Event, EventQuery, MemoryStore, Message, MessageBody, NewStack, Planned, Stack, StackRequest};
 use kiln_template::Files;
 use kiln_template::environment::Environment;
 use kiln_value::{Map, Value, text, value};
@@ -208,13 +208,13 @@ impl Bench {
 
     /// Sends a signal to a resource.
     pub(crate) async fn signal(&self, stack: StackId, resource: &str, body: Value) {
-        self.send(stack, Some(resource), MessageKind::Signal, body).await;
+        self.send(stack, Some(resource), MessageBody::Signal(body)).await;
     }
 
-    pub(crate) async fn send(&self, stack: StackId, resource: Option<&str>, kind: MessageKind, body: Value) {
+    pub(crate) async fn send(&self, stack: StackId, resource: Option<&str>, body: MessageBody) {
         let (id, now) = (MessageId(self.backends.chance.uuid()), self.backends.clock.now());
         let resource = resource.map(str::to_owned);
-        let message = Message { id, stack, resource, kind, body, due: now, sent: now };
+        let message = Message { id, stack, resource, body, due: now, sent: now };
         self.backends.store.send(&message).await.expect("sent");
     }
 

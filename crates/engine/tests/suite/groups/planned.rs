@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use kiln_resource::{PlanId, StackId, State, Status};
 use kiln_stack::LoadedStack;
-use kiln_store::{MessageKind, NewPlan, Plan, Planned, Stack, StackRequest};
+use kiln_store::{HealthMark, MessageBody, NewPlan, Plan, Planned, Stack, StackRequest};
 use kiln_value::value;
 use kiln_view::preview;
 
@@ -147,8 +147,8 @@ async fn a_member_after_the_plan_of_a_delete_is_not_deleted() {
 
 /// Marks a resource as unhealthy.
 async fn mark(bench: &Bench, stack: StackId, resource: &str) {
-    let body = value!({"mark_unhealthy": true, "reason": "it looks bad"});
-    bench.send(stack, Some(resource), MessageKind::MarkUnhealthy, body).await;
+    let body = HealthMark { unhealthy: true, reason: Some("it looks bad".to_owned()) };
+    bench.send(stack, Some(resource), MessageBody::MarkUnhealthy(body)).await;
     bench.quiet(stack).await;
 }
 
@@ -239,8 +239,8 @@ async fn another_engine_continues_within_the_plan() {
         first.kill();
         let group = bench.child(id, "g").await;
         if is_marked {
-            let body = value!({"mark_unhealthy": true, "reason": "it looks bad"});
-            bench.send(group, Some("0"), MessageKind::MarkUnhealthy, body).await;
+            let body = HealthMark { unhealthy: true, reason: Some("it looks bad".to_owned()) };
+            bench.send(group, Some("0"), MessageBody::MarkUnhealthy(body)).await;
         }
         let second = bench.engine();
         let stack = bench.settled(id).await;

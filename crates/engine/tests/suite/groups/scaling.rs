@@ -7,7 +7,7 @@ use async_trait::async_trait;
 use kiln_engine::{Message, MessageBus};
 use kiln_resource::{Failure, StackId, State, Status};
 use kiln_store::quota::{Quota, QuotaStore as _};
-use kiln_store::{MemoryStore, MessageKind};
+use kiln_store::{Cancel, HealthMark, MemoryStore, MessageBody};
 use kiln_value::{Value, value};
 use kiln_view::preview::PlannedChange;
 
@@ -215,7 +215,7 @@ async fn a_failed_change_leaves_the_group_usable() {
     let child = bench.child(id, "g").await;
     bench.signal(id, "up", alarm()).await;
     tokio::time::sleep(Duration::from_secs(1)).await;
-    bench.send(child, None, MessageKind::Cancel, value!({"interrupt": true})).await;
+    bench.send(child, None, MessageBody::Cancel(Cancel { interrupt: true, ..Cancel::default() })).await;
     bench.quiet(id).await;
     assert_eq!(bench.settled(child).await.state.to_string(), "UPDATE_FAILED");
     assert!(bench.signals(id).await.is_empty());
@@ -404,8 +404,8 @@ impl Bench {
     }
 
     async fn send_mark(&self, stack: StackId, resource: &str) {
-        let body = value!({"mark_unhealthy": true, "reason": "sick"});
-        self.send(stack, Some(resource), MessageKind::MarkUnhealthy, body).await;
+        let body = HealthMark { unhealthy: true, reason: Some("sick".to_owned()) };
+        self.send(stack, Some(resource), MessageBody::MarkUnhealthy(body)).await;
     }
 }
 

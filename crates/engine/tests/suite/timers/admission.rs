@@ -7,8 +7,8 @@ use std::time::Duration;
 use async_trait::async_trait;
 use kiln_engine::{Check, Engine, LifecyclePlugin, Options, Preflight};
 use kiln_resource::{Action, StackId, Status};
-use kiln_store::{Error, Message, MessageKind, Stack};
-use kiln_value::{Value, value};
+use kiln_store::{Cancel, Error, Message, MessageBody, Stack};
+use kiln_value::Value;
 
 use super::cluster::{Cluster, Running, done};
 use super::{message, near};
@@ -86,8 +86,10 @@ async fn the_time_of_the_stack_ends_what_hangs() {
 async fn a_cancel_ends_what_hangs() {
     for what in [What::Plugin, What::Preflight] {
         let (cluster, engine, id) = hanging(what).await;
-        let cancel =
-            Message { resource: None, ..message(&cluster, id, MessageKind::Cancel, value!({"interrupt": true})) };
+        let cancel = Message {
+            resource: None,
+            ..message(&cluster, id, MessageBody::Cancel(Cancel { interrupt: true, ..Cancel::default() }))
+        };
         cluster.backends.store.send(&cancel).await.expect("sent");
         let (stack, at) = cluster.settled(id).await;
         assert_eq!(

@@ -157,7 +157,7 @@ impl NestedStack for InSteps {
     }
 
     fn nested(&self, facts: &Facts, _: &[Vec<Value>]) -> Option<Result<Nested, Diagnostic>> {
-        let number = facts.nested_step.as_i64().unwrap_or(0);
+        let number = facts.nested.step.as_i64().unwrap_or(0);
         assert!(number == 0 || facts.property("word").as_str() != Some(PANICS_LATER), "on purpose: the actor");
         let word = format!("{}{number}", facts.property("word").as_str().unwrap_or_default());
         Some(Ok(Nested {

@@ -13,7 +13,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use kiln_resource::{Action, Failure, FailureKind, Found, MessageId, State, Status, Step};
-use kiln_store::{EngineId, EventQuery, MemoryStore, Message, MessageKind, Silent};
+use kiln_store::{
+    Cancel, EngineId, EventQuery, HealthMark, MemoryStore, Message, MessageBody, MessageKind, RefusedSignal, Silent,
+};
 use kiln_value::{Class, Value, value};
 
 use self::cluster::{Answer, Call, Cluster, done, waiting};
@@ -248,7 +250,7 @@ async fn a_failed_build_is_deleted_and_tried_again_with_a_new_mark() {
     let noted = Arc::clone(&tokens);
     let cluster = Cluster::new(move |_, call, facts| match call {
         Call::Start(Action::Create) => {
-            noted.lock().expect("whole").push(facts.token.clone());
+            noted.lock().expect("whole").push(facts.attempt.token.clone());
             Ok(Answer::Step(Step::wait("b", Duration::from_secs(1)).id("object")))
         }
         Call::Poll(Action::Create) => Err(Failure::in_error("ERROR", "no host")),
@@ -405,15 +407,10 @@ async fn nested_templates_are_asked_for_one_after_another() {
     third.kill();
 }
 
-pub(crate) fn message(
-    cluster: &Cluster,
-    stack: kiln_resource::StackId,
-    kind: MessageKind,
-    body: kiln_value::Value,
-) -> Message {
+pub(crate) fn message(cluster: &Cluster, stack: kiln_resource::StackId, body: MessageBody) -> Message {
     let now = cluster.backends.clock.now();
     let id = MessageId(cluster.backends.chance.uuid());
-    Message { id, stack, resource: Some("one".to_owned()), kind, body, due: now, sent: now }
+    Message { id, stack, resource: Some("one".to_owned()), body, due: now, sent: now }
 }
 
 #[tokio::test(start_paused = true)]
@@ -427,7 +424,7 @@ async fn a_message_wakes_a_settled_stack_and_is_handled_once() {
     cluster.settled(id).await;
     let store = &cluster.backends.store;
     for n in 0..3 {
-        store.send(&message(&cluster, id, MessageKind::Signal, value!({"n": n}))).await.expect("sent");
+        store.send(&message(&cluster, id, MessageBody::Signal(value!({"n": n})))).await.expect("sent");
         tokio::time::sleep(Duration::from_millis(1)).await;
     }
     tokio::time::sleep(Duration::from_secs(5)).await;
@@ -464,9 +461,9 @@ async fn a_message_waits_for_the_create() {
     let id = cluster.create(None).await;
     tokio::time::sleep(Duration::from_secs(1)).await;
     let store = &cluster.backends.store;
-    store.send(&message(&cluster, id, MessageKind::Signal, value!({"n": 1}))).await.expect("sent");
-    let refused = value!({"action": "SUSPEND"});
-    store.send(&message(&cluster, id, MessageKind::RefusedSignal, refused)).await.expect("sent");
+    store.send(&message(&cluster, id, MessageBody::Signal(value!({"n": 1})))).await.expect("sent");
+    let refused = RefusedSignal { action: "SUSPEND".to_owned() };
+    store.send(&message(&cluster, id, MessageBody::RefusedSignal(refused))).await.expect("sent");
     let (_, at) = cluster.settled(id).await;
     assert!(near(at, 30.0), "{at}");
     tokio::time::sleep(Duration::from_secs(2)).await;
@@ -492,8 +489,8 @@ async fn a_mark_of_health_changes_the_state_and_a_cancel_ends_a_request() {
     let id = cluster.create(None).await;
     cluster.settled(id).await;
     let store = &cluster.backends.store;
-    let body = value!({"mark_unhealthy": true, "reason": "it smells"});
-    store.send(&message(&cluster, id, MessageKind::MarkUnhealthy, body)).await.expect("sent");
+    let body = HealthMark { unhealthy: true, reason: Some("it smells".to_owned()) };
+    store.send(&message(&cluster, id, MessageBody::MarkUnhealthy(body))).await.expect("sent");
     tokio::time::sleep(Duration::from_secs(2)).await;
     let row = cluster.rows(id).await.remove(0);
     assert_eq!((row.state, row.reason.as_str()), (State::new(Action::Check, Status::Failed), "it smells"));
@@ -502,7 +499,10 @@ async fn a_mark_of_health_changes_the_state_and_a_cancel_ends_a_request() {
 
     let id = cluster.create(None).await;
     tokio::time::sleep(Duration::from_secs(2)).await;
-    let cancel = Message { resource: None, ..message(&cluster, id, MessageKind::Cancel, value!({"interrupt": true})) };
+    let cancel = Message {
+        resource: None,
+        ..message(&cluster, id, MessageBody::Cancel(Cancel { interrupt: true, ..Cancel::default() }))
+    };
     store.send(&cancel).await.expect("sent");
     let (stack, _) = cluster.settled(id).await;
     assert_eq!((stack.state.to_string().as_str(), stack.reason.as_str()), ("CREATE_FAILED", "Stack CREATE cancelled"));
@@ -539,7 +539,7 @@ async fn a_cancel_that_comes_late_ends_no_later_request_to_a_nested_stack() {
     cluster.ask(id, Action::Delete).await;
     tokio::time::sleep(Duration::from_secs(1)).await;
     let inbox = store.inbox(child, cluster.backends.clock.now()).await.expect("read");
-    assert_eq!(inbox.iter().map(|message| message.kind).collect::<Vec<_>>(), [MessageKind::Cancel]);
+    assert_eq!(inbox.iter().map(|message| message.body.kind()).collect::<Vec<_>>(), [MessageKind::Cancel]);
     cluster.ask(child, Action::Delete).await;
     let (nested, _) = cluster.settled(child).await;
     assert_eq!(nested.state, State::new(Action::Delete, Status::Complete), "{}", nested.reason);
@@ -649,7 +649,7 @@ async fn a_signal_without_a_response_does_not_delay_a_stop() {
     let engine = cluster.engine();
     let id = cluster.create(None).await;
     cluster.settled(id).await;
-    let signal = message(&cluster, id, MessageKind::Signal, value!({"n": 1}));
+    let signal = message(&cluster, id, MessageBody::Signal(value!({"n": 1})));
     cluster.backends.store.send(&signal).await.expect("sent");
     tokio::time::sleep(Duration::from_secs(2)).await;
     let stop = engine.stop().await;

@@ -10,7 +10,7 @@ use kiln_resource::{
     Action, Context, Driver, Failure, Found, Operation, Received, Registry, Resource, StackId, Status, Step, TypeRules,
 };
 use kiln_stack::{Backends, load};
-use kiln_store::{EventQuery, MessageKind, Stack, StackRequest};
+use kiln_store::{EventQuery, MessageBody, Stack, StackRequest};
 use kiln_template::Files;
 use kiln_template::environment::Environment;
 use kiln_value::{Map, Value, text, value};
@@ -86,7 +86,7 @@ impl Waits {
     }
 
     async fn signal(&self, body: Value) {
-        let signal = message(&self.cluster, self.id, MessageKind::Signal, body);
+        let signal = message(&self.cluster, self.id, MessageBody::Signal(body));
         self.cluster.backends.store.send(&signal).await.expect("sent");
     }
 
@@ -189,7 +189,7 @@ async fn a_signal_between_two_engines_counts() {
     seconds(10).await;
     let Waits { cluster, id, engine } = waits;
     engine.kill();
-    let signal = message(&cluster, id, MessageKind::Signal, Value::Null);
+    let signal = message(&cluster, id, MessageBody::Signal(Value::Null));
     cluster.backends.store.send(&signal).await.expect("sent");
     seconds(30).await;
     let waits = Waits { engine: cluster.engine(), cluster, id };

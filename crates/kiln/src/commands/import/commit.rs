@@ -6,6 +6,7 @@ use clap::Args;
 use kiln_console::output::{Cell, Format, List, OutputArgs, visible};
 use kiln_console::progress::Target;
 use kiln_server::whole_file;
+use kiln_template::PropertyPlace;
 use kiln_template::parameter::HIDDEN;
 use kiln_value::{Value, text};
 
@@ -91,26 +92,26 @@ impl CommitArgs {
 
     /// Writes the values of the objects into the file of the template. Returns whether there were any.
     fn write(&self, plan: &Value) -> Outcome<bool> {
-        let value = |(resource, property, difference): (_, _, &Value)| NewValue {
-            resource,
-            property,
-            value: difference.get("actual").cloned().unwrap_or_default(),
-        };
-        let values: Vec<NewValue<'_>> = resources(plan).iter().flat_map(differences).map(value).collect();
+        let actual = |difference: &Value| difference.get("actual").cloned().unwrap_or_default();
+        let values: Vec<_> = resources(plan).iter().flat_map(differences).map(|(r, p, d)| (r, p, actual(d))).collect();
         if values.is_empty() {
             return Ok(false);
         }
-        if let Some(one) = values.iter().find(|one| text::json(&one.value).contains(HIDDEN)) {
-            return Err(Failure::new(format!(
-                "{}.{}: its value is hidden; nothing was changed",
-                one.resource, one.property
-            )));
+        if let Some((resource, property, _)) = values.iter().find(|(.., value)| text::json(value).contains(HIDDEN)) {
+            return Err(Failure::new(format!("{resource}.{property}: its value is hidden; nothing was changed")));
         }
         let file = Path::new(&self.template);
         whole_file::check(file).map_err(|error| Failure::unwritable(file, &error))?;
-        let written: Vec<String> =
-            values.iter().map(|one| format!("{}.{}: {}", one.resource, one.property, text::json(&one.value))).collect();
-        let page = with(&edit::read(file)?, values).map_err(|why| {
+        let line =
+            |(resource, property, value): &(&str, &str, Value)| format!("{resource}.{property}: {}", text::json(value));
+        let written: Vec<String> = values.iter().map(line).collect();
+        let page = edit::read(file)?;
+        let words = page.release().dialect().words();
+        let values = values.into_iter().map(|(resource, property, value)| {
+            let place = PropertyPlace { resource: resource.to_owned(), within: None, property: property.to_owned() };
+            NewValue { keys: place.keys(words), value }
+        });
+        let page = with(&page, values).map_err(|why| {
             Failure::new(format!("{}: {why}; nothing was changed", file.display())).hint("change it by hand")
         })?;
         whole_file::replace(file, page.as_bytes()).map_err(|error| Failure::unwritable(file, &error))?;

@@ -38,7 +38,7 @@ MODIFIED, DELETED or NOT_CHECKED: a property that the type cannot read in the ob
 that cannot be read, is never IN_SYNC. Heat has no such call.
 
 --repair saves a plan that writes the values of the template into the objects again, and creates again \
-what was deleted. --accept saves a plan that takes the values of the objects into the template, and changes \
+what was deleted. --accept saves a plan that takes the values of the objects into the template and the templates of nested stacks, and changes \
 no object. 'kiln stack apply' executes such a plan. --ignore adds a guard: 'kiln guard lift' ends it.
 
 Examples:
@@ -64,7 +64,7 @@ pub(crate) struct DriftArgs {
     /// Save a plan that takes what others have changed into the template of the stack
     #[arg(long)]
     accept: bool,
-    /// With --accept, the file of the template: the values are written into it, and the rest of its text stays
+    /// With --accept, the file of the template: the values are written into it and the files that it names, and the rest of their text stays
     #[arg(short, long, value_name = "FILE", requires = "accept")]
     template: Option<PathBuf>,
     /// No longer report how others change this property ('server.tags', 'group/*/server.*'); may be repeated

@@ -59,11 +59,18 @@ impl World {
 
     /// A service with this stack; `name` is that of its folder.
     pub(crate) async fn with(name: &str, template: &str) -> Self {
+        Self::of_files(name, template, &[]).await
+    }
+
+    /// The same with files that the template uses.
+    async fn of_files(name: &str, template: &str, files: &[(&str, &str)]) -> Self {
         let cloud = Testcloud::builder().build_time(Duration::from_millis(20)).start().await.expect("a cloud");
         let cluster = Cluster::start(cloud, "sqlite", 1, Limits::default()).await;
         let (folder, client) = (Folder::new(name), cluster.client(cluster.cloud.users().demo));
         let other = Other::of(&cluster).await;
-        folder.write("web.yaml", template);
+        for (name, text) in files.iter().chain(&[("web.yaml", template)]) {
+            folder.write(name, text);
+        }
         let url = cluster.url().replace("/v1/%(project_id)s", "");
         let mut world = Self { cluster, folder, url, client, other, ids: kiln_value::Map::new() };
         world.run(&["stack", "create", "-t", "web.yaml", "--wait", "web"]).ok();
@@ -204,7 +211,7 @@ async fn what_cannot_be_accepted_is_refused_by_name_and_nothing_is_written() {
     world.rename("network", "one", "theirs").await;
     refused("one", "one.name cannot be accepted: it is the parameter shared_name, which is used elsewhere or hidden");
     world.rename("network", "0", "theirs").await;
-    refused("group", "group/0 cannot be accepted: it is in a nested stack");
+    refused("group", "group/0.name cannot be accepted: its value is computed for each member of the group");
     let id = world.ids["other"].as_str().expect("an ID").to_owned();
     world.other.call("network", Method::Delete, format!("/v2.0/networks/{id}"), None).await;
     refused("other", "other cannot be accepted: its object does not exist any more");
@@ -212,6 +219,97 @@ async fn what_cannot_be_accepted_is_refused_by_name_and_nothing_is_written() {
     world.folder.write("web.yaml", "heat_template_version: 2018-08-31\n");
     refused("net", "it has no resource net whose properties can be changed; nothing was changed");
     assert_eq!(world.run(&["plan", "list", "-f", "json"]).json(), serde_json::json!([]));
+    world.cluster.end().await;
+}
+
+const NESTED: &str = "\
+heat_template_version: 2018-08-31
+resources:
+  app:
+    type: app.yaml
+    properties: {port_name: first}   # of the shop
+  one: {type: pair.yaml}
+  two: {type: pair.yaml}
+  group:
+    type: OS::Heat::ResourceGroup
+    properties:
+      count: 2
+      resource_def:
+        type: OS::Neutron::Net
+        properties: {name: member, tags: [a]}
+  apps:
+    type: OS::Heat::ResourceGroup
+    properties: {count: 1, resource_def: {type: member.yaml, properties: {name: deep}}}
+";
+
+const APP: &str = "\
+heat_template_version: 2018-08-31
+parameters:
+  port_name: {type: string}
+resources:
+  # The network of the shop
+  inner: {type: OS::Neutron::Net, properties: {name: own, tags: [x]}}
+  subnet: {type: OS::Neutron::Subnet, properties: {network: {get_resource: inner}, cidr: 10.77.0.0/24}}
+  port:
+    type: OS::Neutron::Port
+    depends_on: subnet
+    properties: {network: {get_resource: inner}, name: {get_param: port_name}}
+";
+
+const PAIR: &str = "\
+heat_template_version: 2018-08-31
+resources:
+  shared: {type: OS::Neutron::Net, properties: {name: both}}
+";
+
+const MEMBER: &str = "\
+heat_template_version: 2018-08-31
+parameters: {name: {type: string}}
+resources:
+  deep: {type: OS::Neutron::Net, properties: {name: {get_param: name}}}
+";
+
+/// A value is written where the template has it: in the file of the nested stack, in the property of the parent that is a
+/// parameter there, or in the definition of all members of a group.
+#[tokio::test(flavor = "multi_thread")]
+async fn an_acceptance_reaches_into_nested_stacks() {
+    let files = [("app.yaml", APP), ("pair.yaml", PAIR), ("member.yaml", MEMBER)];
+    let world = World::of_files("accepted-nested", NESTED, &files).await;
+    let refused = |resources: &[&str], why: &str| {
+        let mut args = vec!["stack", "drift", "web", "--accept", "-t", "web.yaml"];
+        args.extend(resources.iter().flat_map(|resource| ["--resource", *resource]));
+        let ran = world.run(&args);
+        assert!(ran.code == 1 && ran.err.contains(why), "{resources:?}: {ran:?}");
+    };
+    let read = |name: &str| std::fs::read_to_string(world.folder.path().join(name)).expect("there");
+    // A second user of the template, and a second member of the group, have the old value.
+    world.rename("network", "shared", "theirs").await;
+    refused(&["one", "two"], "have the same template");
+    world.rename("network", "0", "renamed").await;
+    refused(&["group"], "group/1 cannot be accepted: its object would still be changed");
+    world.rename("network", "1", "other").await;
+    refused(&["group"], "other resources with the same definition have other values");
+    assert_eq!(files.map(|(name, text)| (name, read(name) == text)), files.map(|(name, _)| (name, true)));
+
+    world.rename("network", "1", "renamed").await;
+    world.rename("network", "inner", "theirs").await;
+    world.rename("port", "port", "second").await;
+    world.rename("network", "deep", "deeper").await;
+    let chosen = ["app", "group", "apps"].iter().flat_map(|name| ["--resource", *name]);
+    let args: Vec<&str> = ["stack", "drift", "web", "--accept", "-t", "web.yaml"].into_iter().chain(chosen).collect();
+    let ran = world.run(&args);
+    let told = ran.err.clone();
+    let printed = ran.ok();
+    assert!(told.contains("app/inner.name: \"theirs\" (in app.yaml)"), "{told}");
+    assert!(told.contains("app/port.name: \"second\" (in web.yaml)"), "{told}");
+    assert_eq!(read("app.yaml"), APP.replace("name: own", "name: theirs"));
+    let expected = NESTED.replace("port_name: first", "port_name: second").replace("name: member", "name: renamed");
+    assert_eq!(read("web.yaml"), expected.replace("name: deep", "name: deeper"));
+    assert_eq!((read("pair.yaml").as_str(), read("member.yaml").as_str()), (PAIR, MEMBER));
+    assert_eq!(world.apply(&printed).await, Vec::<String>::new(), "no object changes");
+    assert_eq!(world.drift(&["app", "group", "apps"]), []);
+    let plan = world.run(&["stack", "plan", "-t", "web.yaml", "--detailed-exitcode", "web"]);
+    assert_eq!(plan.code, 0, "the files are the template of the stack: {plan:?}");
     world.cluster.end().await;
 }
 

@@ -107,6 +107,9 @@ async fn a_schedule_repairs_nothing_in_maintenance_and_nothing_that_is_guarded()
     world.rename("network", "net", "theirs").await;
     until(&world, "found", |one| one["Drifted"].as_str().is_some_and(|text| text.contains("no longer repaired")));
     assert_eq!((updates(&world), world.drift(&[]).len()), (1, 1));
+    let plans = world.run(&["plan", "list", "-f", "json"]).json();
+    let waiting = plans.as_array().unwrap().iter().filter(|plan| plan["Status"] == "READY").count();
+    assert_eq!(waiting, 1, "a new plan takes the place of the earlier one: {plans}");
 }
 
 #[tokio::test(flavor = "multi_thread")]

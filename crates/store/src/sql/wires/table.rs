@@ -13,9 +13,9 @@ use super::seen_numbers::SeenNumbers;
 use super::{LISTEN_AGAIN, LOOK, RINGS_AT_ONCE};
 use crate::StackId;
 use crate::doorbell::Hub;
+use crate::sql::columns::{Columns, micros_of};
 use crate::sql::dialect::Dialect;
 use crate::sql::pool::Pool;
-use crate::sql::rows::{Columns, micros_of};
 use crate::sql::schema;
 use crate::sql::statement_retry::Fault;
 

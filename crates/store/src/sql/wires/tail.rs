@@ -11,8 +11,8 @@ use super::seen_numbers::SeenNumbers;
 use super::{LISTEN_AGAIN, LOOK};
 use crate::StackId;
 use crate::doorbell::Hub;
+use crate::sql::columns::Columns;
 use crate::sql::pool::Pool;
-use crate::sql::rows::Columns;
 use crate::sql::schema;
 use crate::sql::statement_retry::Fault;
 
