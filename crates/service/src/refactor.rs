@@ -1,4 +1,5 @@
-//! Moves resources between stacks, and gives them other names. No object in the cloud changes.
+//! Moves resources between stacks, and gives them other names. No object in the cloud changes. A nested stack or a group moves
+//! with all that is in it.
 //!
 //! The caller gives the new templates of the stacks. The rows are moved in memory first, and each stack is previewed with its
 //! new rows and its new template: only if nothing would be done in any of them, the store moves the rows, in one transaction.
@@ -12,7 +13,8 @@ use kiln_plan::Blueprint;
 use kiln_resource::{Action, Resource, ResourceId, StackId, Status, StoredDefinition};
 use kiln_stack::{LoadedStack, load};
 use kiln_store::{
-    Author, Details, Error as StoreError, Event, EventId, Operation, Refactor, RefactoredStack, Stack, StackRequest,
+    Author, Details, Error as StoreError, Event, EventId, MovedStack, Operation, Parent, Refactor, RefactoredStack,
+    Stack, StackQuery, StackRequest,
 };
 use kiln_value::{Map, Value};
 use kiln_view::preview::{PlannedChange, PlannedResource, Preview, Terms, preview};
@@ -29,7 +31,15 @@ const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(100);
 /// What stack users and the agents of servers have in the data of their resources.
 const OF_USERS: [&str; 3] = ["user_id", "access_key", "password"];
 /// The types of the orchestration service itself that have nothing of their stack. Others have URLs with its name, or users.
-const MOVABLE: [&str; 4] = ["OS::Heat::None", "OS::Heat::RandomString", "OS::Heat::TestResource", "OS::Heat::Value"];
+const MOVABLE: [&str; 7] = [
+    "AWS::CloudFormation::Stack",
+    "OS::Heat::None",
+    "OS::Heat::RandomString",
+    "OS::Heat::ResourceChain",
+    "OS::Heat::ResourceGroup",
+    "OS::Heat::TestResource",
+    "OS::Heat::Value",
+];
 
 /// The place of a resource.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -86,6 +96,8 @@ struct Part {
     rows: BTreeMap<ResourceId, Resource>,
     /// The rows that are written.
     changed: BTreeSet<ResourceId>,
+    /// The nested stacks that come from other stacks.
+    nested: Vec<MovedStack>,
     events: Vec<Event>,
 }
 
@@ -197,7 +209,9 @@ impl Service {
         for part in parts.values() {
             plan.obstacles.extend(self.named_in_snapshots(part, &moves).await?);
         }
-        self.carry_out(&mut parts, &moves, &mut plan);
+        let trees = self.moved_trees(&parts, &moves).await?;
+        plan.obstacles.extend(trees.iter().flat_map(|tree| tree.obstacles.clone()));
+        self.carry_out(&mut parts, &moves, &trees, &mut plan);
         if !plan.obstacles.is_empty() {
             return Ok((plan, parts));
         }
@@ -205,9 +219,10 @@ impl Service {
             part.require();
             plan.obstacles.extend(self.differences(part).await?);
         }
-        let written: usize = parts.values().map(|part| part.changed.len()).sum();
+        let written: usize = parts.values().map(|part| part.changed.len() + part.nested.len()).sum();
         if written > MOST_ROWS {
-            plan.obstacles.push(format!("{written} resources would be written, and at most {MOST_ROWS} are at once"));
+            let what = "resources and nested stacks would be written";
+            plan.obstacles.push(format!("{written} {what}, and at most {MOST_ROWS} are at once"));
         }
         Ok((plan, parts))
     }
@@ -230,7 +245,7 @@ impl Service {
         let blueprint = Arc::new(self.updated_blueprint(caller, &stack, update).await?);
         let view = self.view(stack).await?;
         let rows = view.model().rows().map(|row| (row.id, row.clone())).collect();
-        Ok(Part { view, blueprint, rows, changed: BTreeSet::new(), events: Vec::new() })
+        Ok(Part { view, blueprint, rows, changed: BTreeSet::new(), nested: Vec::new(), events: Vec::new() })
     }
 
     /// Refuses to take a resource out of its stack, or to give it another name, where a guard would not protect it any more.
@@ -266,8 +281,58 @@ impl Service {
         Ok(found)
     }
 
+    /// The nested stacks of the resources that leave their stack.
+    async fn moved_trees(&self, parts: &Parts, moves: &[ResourceMove]) -> Result<Vec<Tree>, Error> {
+        let mut trees = Vec::new();
+        for one in moves.iter().filter(|one| one.from.stack != one.to.stack) {
+            let Some(part) = parts.get(&one.from.stack) else { continue };
+            for row in part.rows.values().filter(|row| row.name == one.from.resource) {
+                if let Some(child) = row.child {
+                    let place = inside(part.name(), &row.name);
+                    trees.push(self.moved_tree(part.stack().root, row.id, child, &place).await?);
+                }
+            }
+        }
+        Ok(trees)
+    }
+
+    /// A nested stack with all that is in it.
+    async fn moved_tree(&self, root: StackId, owner: ResourceId, child: StackId, place: &str) -> Result<Tree, Error> {
+        let store = &self.backends.store;
+        let query = StackQuery { roots: vec![root], nested: true, ..StackQuery::default() };
+        let mut left = store.stacks(&query).await?;
+        let mut tree = Tree { owner, stacks: Vec::new(), obstacles: Vec::new() };
+        let mut places = BTreeMap::from([(child, place.to_owned())]);
+        // From the top down: a stack is in the tree if its parent is.
+        loop {
+            let found: Vec<Stack> = left.extract_if(.., |stack| places.contains_key(&stack.id)).collect();
+            if found.is_empty() {
+                return Ok(tree);
+            }
+            for stack in found {
+                let place = places[&stack.id].clone();
+                let mut refuse = |why: String| tree.obstacles.push(format!("{place} {why}"));
+                if stack.is_pending() || stack.state.status != Status::Complete || stack.is_abandoned() {
+                    refuse(format!("is {}, and only complete stacks are moved", stack.state));
+                }
+                if stack.user_project.is_some() {
+                    refuse("has users of its own".to_owned());
+                }
+                if !store.snapshots(stack.id).await?.is_empty() {
+                    refuse("has snapshots of its own: delete them first".to_owned());
+                }
+                for row in store.resources(stack.id).await? {
+                    let place = inside(&place, &row.name);
+                    tree.obstacles.extend(obstacle(&row, true).map(|why| format!("{place} {why}")));
+                    places.extend(row.child.map(|child| (child, place)));
+                }
+                tree.stacks.push(stack);
+            }
+        }
+    }
+
     /// Moves the rows in memory.
-    fn carry_out(&self, parts: &mut Parts, moves: &[ResourceMove], plan: &mut RefactorPlan) {
+    fn carry_out(&self, parts: &mut Parts, moves: &[ResourceMove], trees: &[Tree], plan: &mut RefactorPlan) {
         let now = self.backends.clock.now();
         let mut moving = Vec::with_capacity(moves.len());
         for one in moves {
@@ -318,6 +383,8 @@ impl Service {
                 physical_id: row.physical_id.clone(),
             });
             if let Some(to) = parts.get_mut(&target.id) {
+                let tree = trees.iter().find(|tree| tree.owner == row.id);
+                to.nested.extend(tree.into_iter().flat_map(|tree| tree.moved_to(target.root, &row)));
                 to.changed.insert(row.id);
                 to.rows.insert(row.id, row);
             }
@@ -368,9 +435,9 @@ impl Service {
     fn written(&self, caller: &Caller, parts: Parts) -> Refactor {
         let now = self.backends.clock.now();
         let author = Author { user_id: caller.user_id.clone(), username: caller.username.clone() };
-        let (mut stacks, mut rows) = (Vec::with_capacity(parts.len()), Vec::new());
+        let (mut stacks, mut rows, mut moved) = (Vec::with_capacity(parts.len()), Vec::new(), Vec::new());
         for (id, part) in parts {
-            let Part { view: LoadedStack { stack, .. }, blueprint, rows: all, changed, events } = part;
+            let Part { view: LoadedStack { stack, .. }, blueprint, rows: all, changed, nested, events } = part;
             let request = StackRequest {
                 desired: Some(load::accepted(&self.backends, &blueprint)),
                 author: Some(author.clone()),
@@ -379,8 +446,31 @@ impl Service {
             };
             stacks.push(RefactoredStack { id, writes: stack.writes, request, events });
             rows.extend(all.into_values().filter(|row| changed.contains(&row.id)));
+            moved.extend(nested);
         }
-        Refactor { stacks, rows }
+        Refactor { stacks, rows, nested: moved }
+    }
+}
+
+/// A nested stack that moves, with all that is in it.
+struct Tree {
+    /// The row of the resource that it belongs to.
+    owner: ResourceId,
+    stacks: Vec<Stack>,
+    /// Why it stays.
+    obstacles: Vec<String>,
+}
+
+impl Tree {
+    /// The stacks in the tree of another root stack, where this is the row of their resource.
+    fn moved_to(&self, root: StackId, row: &Resource) -> Vec<MovedStack> {
+        let moved = |stack: &Stack| {
+            let above = stack.parent.clone()?;
+            let top = || Parent { stack: row.stack, resource: row.id, resource_name: row.name.clone() };
+            let parent = if above.resource == row.id { top() } else { above };
+            Some(MovedStack { id: stack.id, writes: stack.writes, generation: stack.generation, root, parent })
+        };
+        self.stacks.iter().filter_map(moved).collect()
     }
 }
 
@@ -454,9 +544,6 @@ fn obstacle(row: &Resource, leaves: bool) -> Option<String> {
     }
     if !leaves {
         return None;
-    }
-    if row.child.is_some() {
-        return Some("is a nested stack or a group: move what is in it after taking it out, or keep it".to_owned());
     }
     if OF_USERS.iter().any(|key| row.data.contains_key(*key)) {
         return Some("has a user in the project of the users of its stack".to_owned());
@@ -550,8 +637,12 @@ mod tests {
             assert_eq!(obstacle(&row(kind), true).is_none(), moves, "{kind}");
             assert_eq!(obstacle(&row(kind), false), None, "in its stack it may get another name");
         }
-        let nested = Resource { child: ID.parse().ok(), ..row("app.yaml") };
-        assert!(obstacle(&nested, true).is_some_and(|why| why.contains("nested stack")));
+        for (kind, moves) in
+            [("app.yaml", true), ("OS::Heat::ResourceGroup", true), ("OS::Heat::AutoScalingGroup", false)]
+        {
+            let nested = Resource { child: ID.parse().ok(), ..row(kind) };
+            assert_eq!(obstacle(&nested, true).is_none(), moves, "{kind}");
+        }
     }
 
     #[test]

@@ -77,6 +77,8 @@ fn what_was_mended_stays_mended() {
         include_str!("data/attributes_after_a_failed_create.json"),
         // A signal that is sent again after a lost reply, while the stack is abandoned and adopted.
         include_str!("data/signal_sent_again_after_an_adoption.json"),
+        // The row that replaced a marked one adopted the same object, which the marked one then deleted.
+        include_str!("data/marked_while_adopted.json"),
         // Seed 704274: the update timed out at once, because the engine had read the clock before.
         include_str!("data/request_after_the_database_clock_went_back.json"),
         // Seed 1056: the driver panicked after its create was sent, and a delete did not look for the object.

@@ -58,7 +58,7 @@ pub use orphan::{Orphan, OrphanQuery, OrphanStore};
 pub use outbox::{Announcement, Delivery, Destination, Lane, Notice, OutboxEntry, OutboxStore, PluginRun};
 pub use plan::{Approval, NewPlan, Plan, PlanPart, PlanQuery, PlanState, PlanStore, Planned};
 pub use query::{EventQuery, Sort, SortKey, StackQuery};
-pub use refactor::{Refactor, RefactoredStack};
+pub use refactor::{MovedStack, Refactor, RefactoredStack};
 pub use snapshot::Snapshot;
 pub use software_store::{ConfigQuery, DeploymentQuery, SoftwareStore};
 pub use sql::{

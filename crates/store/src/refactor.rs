@@ -2,7 +2,7 @@
 
 use kiln_resource::{Action, State, Status};
 
-use crate::{Event, Resource, Settle, StackId, StackRequest};
+use crate::{Event, Parent, Resource, Settle, StackId, StackRequest};
 
 /// Rows of resources that move between stacks, in one transaction: each of the stacks is updated, and the update ends at once.
 #[derive(Clone, Debug)]
@@ -11,6 +11,23 @@ pub struct Refactor {
     pub stacks: Vec<RefactoredStack>,
     /// The rows that change, as they are afterwards.
     pub rows: Vec<Resource>,
+    /// The nested stacks that move with rows, each once.
+    pub nested: Vec<MovedStack>,
+}
+
+/// A nested stack that moves into the tree of another root stack, with all that is in it.
+#[derive(Clone, Debug)]
+pub struct MovedStack {
+    /// Its ID.
+    pub id: StackId,
+    /// [`crate::Stack::writes`] as it was read, with the rows.
+    pub writes: i64,
+    /// [`crate::Stack::generation`] as it was read; it has ended.
+    pub generation: i64,
+    /// The root stack of the tree.
+    pub root: StackId,
+    /// The resource that it belongs to.
+    pub parent: Parent,
 }
 
 /// A stack of a [`Refactor`].
@@ -36,7 +53,16 @@ impl RefactoredStack {
 }
 
 impl Refactor {
-    /// The stacks in the order of their IDs, so that two transactions with the same ones do not deadlock.
+    /// The stacks that must be as they were read, with their writes. In the order of their IDs, so that two transactions with
+    /// the same ones do not deadlock.
+    pub(crate) fn locked(&self) -> Vec<(StackId, i64)> {
+        let parts = self.stacks.iter().map(|part| (part.id, part.writes));
+        let mut locked: Vec<_> = parts.chain(self.nested.iter().map(|moved| (moved.id, moved.writes))).collect();
+        locked.sort_unstable();
+        locked
+    }
+
+    /// The stacks in the order of their IDs.
     pub(crate) fn in_order(&self) -> Vec<&RefactoredStack> {
         let mut stacks: Vec<&RefactoredStack> = self.stacks.iter().collect();
         stacks.sort_by_key(|stack| stack.id);

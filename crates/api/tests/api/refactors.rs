@@ -12,7 +12,7 @@ use http::Method;
 use kiln_engine::{Engine, Options};
 use kiln_resource::{ResourceId, Status};
 use kiln_stack::SystemClock;
-use kiln_store::{Stack, StackId};
+use kiln_store::{Stack, StackId, StackQuery};
 use serde_json::{Map, Value, json};
 
 use crate::support::{App, PROJECT};
@@ -40,6 +40,8 @@ struct One {
     /// Resources with a lower number whose values it reads, and one that it only depends on.
     reads: Vec<usize>,
     after: Option<usize>,
+    /// A group of two values; it moves with its nested stack.
+    is_group: bool,
 }
 
 /// What there should be.
@@ -53,6 +55,7 @@ impl Wish {
             word: format!("w{number}"),
             reads: (0..number).filter(|_| dice.below(3) == 0).collect(),
             after: (number > 0 && dice.below(2) == 0).then(|| dice.below(number)),
+            is_group: dice.below(4) == 0,
         };
         Self((0..RESOURCES).map(one).collect())
     }
@@ -68,7 +71,8 @@ impl Wish {
         for one in self.0.iter().filter(|one| one.stack == stack) {
             let read = |number: &usize| {
                 let other = &self.0[*number];
-                if other.stack == stack {
+                // A group has outputs only for what was read of it.
+                if other.stack == stack && !other.is_group {
                     json!({"get_attr": [other.name, "value"]})
                 } else {
                     json!(self.value(*number))
@@ -76,6 +80,10 @@ impl Wish {
             };
             let parts: Vec<Value> = std::iter::once(json!(one.word)).chain(one.reads.iter().map(read)).collect();
             let mut resource = json!({"type": "OS::Heat::Value", "properties": {"value": {"list_join": ["-", parts]}}});
+            if one.is_group {
+                let group = json!({"count": 2, "resource_def": resource});
+                resource = json!({"type": "OS::Heat::ResourceGroup", "properties": group});
+            }
             if let Some(after) = one.after.map(|after| &self.0[after]).filter(|after| after.stack == stack) {
                 resource["depends_on"] = json!(after.name);
             }
@@ -169,9 +177,14 @@ impl World {
             let body = json!({"template": wish.template(number)});
             let shown = self.app.json(Method::PUT, &format!("{}/preview", self.path(number)), &body).await;
             let changes = shown.json()["resource_changes"].take();
-            let count = |list: &str| changes[list].as_array().map(Vec::len).unwrap_or_default();
-            let counts = ["unchanged", "updated", "replaced", "added", "deleted"].map(count);
-            assert_eq!(counts, [wish.count(number), 0, 0, 0, 0], "{changes}");
+            // Heat lists groups as updated, also if nothing happens to them.
+            let lists = changes.as_object().expect("lists").values().filter_map(Value::as_array);
+            let kinds: Vec<&str> = lists.flatten().filter_map(|one| one["change"]["kind"].as_str()).collect();
+            assert_eq!(kinds, vec!["unchanged"; wish.count(number)], "{changes}");
+            let query = StackQuery { roots: vec![self.ids[number]], nested: true, ..StackQuery::default() };
+            let tree = self.app.store.stacks(&query).await.expect("read");
+            let groups = wish.0.iter().filter(|one| one.stack == number && one.is_group).count();
+            assert_eq!(tree.len(), groups + 1, "the nested stacks are in the tree of their group");
         }
     }
 }
@@ -233,5 +246,7 @@ async fn moved_resources_are_as_if_they_had_always_been_there() {
         }
         world.settled().await;
         assert!(world.places().await.is_empty());
+        let left = world.app.store.stacks(&StackQuery { nested: true, ..StackQuery::default() }).await.expect("read");
+        assert!(left.iter().all(|stack| stack.deleted.is_some()), "{left:?}");
     }
 }

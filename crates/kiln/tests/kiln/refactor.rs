@@ -235,13 +235,13 @@ async fn parts_of_a_stack_stay_in_it() {
     let world = World::new("refactor-stays").await;
     let resources = "  random: {type: OS::Heat::RandomString}\n  \
                      policy: {type: OS::Heat::AccessPolicy, properties: {AllowedResources: []}}\n  \
-                     group: {type: OS::Heat::ResourceGroup, properties: {count: 1, resource_def: {type: OS::Heat::RandomString}}}\n";
+                     group: {type: OS::Heat::ResourceGroup, properties: {count: 1, resource_def: {type: OS::Heat::AccessPolicy, properties: {AllowedResources: []}}}}\n";
     world.folder.write("parts.yaml", &template(&["resources:\n", resources]));
     world.kiln(&["stack", "create", "-t", "parts.yaml", "parts"]).ok();
     let mut left = resources.to_owned();
     for (name, why) in [
         ("policy", "parts/policy is a part of its stack (OS::Heat::AccessPolicy)"),
-        ("group", "parts/group is a nested stack or a group"),
+        ("group", "parts/group/0 is a part of its stack (OS::Heat::AccessPolicy)"),
         ("random", ""),
     ] {
         let start = left.find(&format!("  {name}:")).unwrap();
@@ -262,4 +262,97 @@ async fn parts_of_a_stack_stay_in_it() {
         }
     }
     assert_eq!(left.lines().count(), 2);
+}
+
+/// A network and a group of networks: two levels of nested stacks.
+const APP: &str = "heat_template_version: 2018-08-31
+parameters: {tag: {type: string}}
+resources:
+  inner: {type: OS::Neutron::Net, properties: {tags: [{get_param: tag}]}}
+  more:
+    type: OS::Heat::ResourceGroup
+    properties: {count: 2, resource_def: {type: OS::Neutron::Net, properties: {tags: [{get_param: tag}]}}}
+outputs: {network: {value: {get_resource: inner}}}
+";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nested_stacks_and_groups_move_with_all_that_is_in_them() {
+    let world = World { cloud: Testcloud::builder().start().await.unwrap(), folder: Folder::new("refactor-nested") };
+    let app = "  app: {type: app.yaml, properties: {tag: blue}}\n";
+    let group = |count: u32| {
+        format!(
+            "  nets: {{type: OS::Heat::ResourceGroup, properties: {{count: {count}, resource_def: {{type: OS::Neutron::Net}}}}}}\n"
+        )
+    };
+    let port =
+        "  sub: {type: OS::Neutron::Subnet, properties: {network: {get_attr: [app, network]}, cidr: 10.8.0.0/24}}\n";
+    world.folder.write("app.yaml", APP);
+    world.folder.write("all.yaml", &template(&["resources:\n", app, &group(2), port]));
+    world.folder.write("none.yaml", &template(&["resources:\n", "  random: {type: OS::Heat::RandomString}\n"]));
+    world.kiln(&["stack", "create", "-t", "all.yaml", "web"]).ok();
+    world.kiln(&["stack", "create", "-t", "none.yaml", "base"]).ok();
+    let objects = |stack: &str| {
+        let listed = world.kiln(&["stack", "resource", "list", stack, "--nested-depth", "5", "-f", "json"]).json();
+        let one = |row: &serde_json::Value| {
+            (row["resource_type"] == "OS::Neutron::Net")
+                .then(|| row["physical_resource_id"].as_str().unwrap().to_owned())
+        };
+        let mut ids: Vec<String> = listed.as_array().unwrap().iter().filter_map(one).collect();
+        ids.sort();
+        ids
+    };
+    let ids = objects("web");
+    assert_eq!(ids.len(), 5);
+    world.cloud.journal().clear();
+
+    world.folder.write(
+        "base.yaml",
+        &template(&[
+            "resources:\n",
+            "  random: {type: OS::Heat::RandomString}\n",
+            &app.replace("app:", "shop:"),
+            &group(2),
+        ]),
+    );
+    let outside = port.replace(
+        "{get_attr: [app, network]}",
+        &format!(
+            "'{}'",
+            world.kiln(&["stack", "resource", "show", "web", "sub", "-f", "json"]).json()["attributes"]["network_id"]
+                .as_str()
+                .unwrap()
+        ),
+    );
+    world.folder.write("web.yaml", &template(&["resources:\n", &outside]));
+    let moves =
+        "stacks: {web: {template: web.yaml}, base: {template: base.yaml}}\nmoves: [{from: web/app, to: base/shop}]\n";
+    world.folder.write("moves.yaml", moves);
+    // A group of another size.
+    let larger =
+        std::fs::read_to_string(world.folder.path().join("base.yaml")).unwrap().replace("count: 2", "count: 3");
+    world.folder.write("base.yaml", &larger);
+    let ran = world.refactor("moves.yaml");
+    assert!(ran.code == 1 && ran.err.contains("base/nets would be updated: count"), "{ran:?}");
+    assert_eq!(objects("web"), ids);
+    world.folder.write("base.yaml", &larger.replace("count: 3", "count: 2"));
+
+    world.refactor("moves.yaml").ok();
+    assert_eq!((objects("web"), objects("base")), (Vec::new(), ids.clone()));
+    assert_eq!(
+        (world.names("web"), world.names("base")),
+        (vec!["sub".to_owned()], ["nets", "random", "shop"].map(str::to_owned).to_vec())
+    );
+    world.is_at_rest("web");
+    world.is_at_rest("base");
+    assert_eq!(world.writes(), Vec::<String>::new());
+    // The group and the nested stacks belong to the other stack now.
+    world.folder.write("base.yaml", &larger.replace("tag: blue", "tag: green"));
+    world.kiln(&["stack", "update", "-t", "base.yaml", "base"]).ok();
+    let now = objects("base");
+    assert!(now.len() == 6 && ids.iter().all(|id| now.contains(id)), "{now:?}");
+    world.kiln(&["stack", "delete", "--yes", "web"]).ok();
+    assert_eq!(objects("base"), now);
+    world.kiln(&["stack", "delete", "--yes", "base"]).ok();
+    let networks = &world.cloud.snapshot().objects["networks"];
+    assert!(networks.iter().all(|one| !now.iter().any(|id| one["id"] == id.as_str())), "{networks:?}");
 }

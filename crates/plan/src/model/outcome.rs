@@ -163,8 +163,9 @@ impl Model {
     /// Starts to create the resource of a row; an existing object is adopted and checked.
     fn create(&mut self, id: ResourceId, node: Index, definition: Arc<StoredDefinition>, out: &mut Vec<Command>) {
         let external = definition.external_id.clone();
+        let adopts = self.adopts(id);
         let Some(row) = self.rows.get_mut(&id) else { return };
-        let operation = if self.request.adopts(&row.name) { Operation::Adopt } else { Operation::Create };
+        let operation = if adopts { Operation::Adopt } else { Operation::Create };
         row.metadata = match operation {
             Operation::Adopt if external.is_none() => {
                 self.request.adopted.get(&row.name).cloned().unwrap_or_else(|| Map::new().into())
@@ -179,6 +180,15 @@ impl Model {
         self.learn(id, Some(external), Map::new());
         self.set_state(id, adopt(Status::Complete), STATE_CHANGED.to_owned(), out);
         self.start(id, node, Operation::Check, None, out);
+    }
+
+    /// Whether the object of a row without an object exists already. One that replaces another gets a new object: the other one
+    /// has the adopted object, and deletes it.
+    fn adopts(&self, id: ResourceId) -> bool {
+        let Some(row) = self.rows.get(&id) else { return false };
+        let has_object = |replaced: &Resource| replaced.physical_id.is_some() || replaced.child.is_some();
+        let is_free = row.replaces.is_none_or(|replaced| self.rows.get(&replaced).is_some_and(|old| !has_object(old)));
+        self.request.adopts(&row.name) && is_free
     }
 
     /// Starts an operation on a row; `definition` becomes valid when an update is done.

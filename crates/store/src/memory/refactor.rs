@@ -7,17 +7,36 @@ use crate::{Error, Event, Stack};
 impl State {
     pub(super) fn refactor(&mut self, refactor: &Refactor, now: i64) -> Result<Vec<Stack>, Error> {
         let parts = refactor.in_order();
-        for part in &parts {
-            let row = self.stacks.get(&part.id).filter(|row| row.stack.deleted.is_none());
-            let row = row.ok_or(Error::Changed(part.id))?;
-            let messages = self.backlog(part.id, false).messages;
-            if row.lease.expires != 0 || row.stack.writes != part.writes || messages > 0 {
-                return Err(Error::Changed(part.id));
+        for (id, writes) in refactor.locked() {
+            let row = self.stacks.get(&id).filter(|row| row.stack.deleted.is_none());
+            let row = row.ok_or(Error::Changed(id))?;
+            let messages = self.backlog(id, false).messages;
+            if row.lease.expires != 0 || row.stack.writes != writes || messages > 0 {
+                return Err(Error::Changed(id));
             }
-            self.check_request(part.id, row.stack.generation, &part.request, now)?;
+        }
+        for part in &parts {
+            let generation = self.stacks.get(&part.id).map_or(0, |row| row.stack.generation);
+            self.check_request(part.id, generation, &part.request, now)?;
+        }
+        for moved in &refactor.nested {
+            let is_as_read = |stack: &Stack| (stack.generation, stack.settled) == (moved.generation, moved.generation);
+            if !self.stacks.get(&moved.id).is_some_and(|row| is_as_read(&row.stack)) {
+                return Err(Error::Changed(moved.id));
+            }
         }
         for row in &refactor.rows {
             self.save(row.clone());
+        }
+        for moved in &refactor.nested {
+            let Some(row) = self.stacks.get_mut(&moved.id) else { continue };
+            row.stack.writes += 1;
+            row.stack.root = moved.root;
+            let before = row.stack.parent.replace(moved.parent.clone());
+            if let Some(siblings) = before.and_then(|before| self.nested.get_mut(&before.stack)) {
+                siblings.remove(&moved.id);
+            }
+            self.nested.entry(moved.parent.stack).or_default().insert(moved.id);
         }
         let mut stacks = Vec::with_capacity(parts.len());
         for part in parts {

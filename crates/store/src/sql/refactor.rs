@@ -3,6 +3,7 @@
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Cond, Expr, ExprTrait, Query};
 
+use super::columns::plain;
 use super::commit::apply_settle;
 use super::leases::is_marked;
 use super::operations::end_operation;
@@ -10,7 +11,7 @@ use super::pool::Transaction;
 use super::reading::find_stack;
 use super::statement_retry::Fault;
 use super::{SqlStore, schema};
-use crate::refactor::{Refactor, RefactoredStack};
+use crate::refactor::{MovedStack, Refactor};
 use crate::{Batch, Error, Event, Stack, StackId};
 
 impl SqlStore {
@@ -25,13 +26,13 @@ impl SqlStore {
         Ok(stacks)
     }
 
-    /// All leases are locked first: no engine can claim one of the stacks until the transaction ends. Then rows, stacks and
-    /// events, as in a batch of an engine.
+    /// All leases are locked first: no engine can claim one of the stacks until the transaction ends. Then rows, nested stacks,
+    /// stacks and events, as in a batch of an engine.
     async fn move_once(&self, refactor: &Refactor, mark: &str) -> Result<Vec<Stack>, Fault> {
         let parts = refactor.in_order();
         let tx = self.begin().await?;
-        for part in &parts {
-            if !lock(&tx, part, mark).await? {
+        for (stack, writes) in refactor.locked() {
+            if !lock(&tx, stack, writes, mark).await? {
                 // An earlier attempt has written everything and lost its connection.
                 let mut stacks = Vec::with_capacity(parts.len());
                 for part in &parts {
@@ -39,9 +40,12 @@ impl SqlStore {
                 }
                 return Ok(stacks);
             }
-            refuse_messages(&tx, part.id).await?;
+            refuse_messages(&tx, stack).await?;
         }
         self.save(&tx, &Batch { save: refactor.rows.clone().into(), ..Batch::default() }).await?;
+        for moved in &refactor.nested {
+            move_stack(&tx, moved).await?;
+        }
         let mut written: Vec<(Stack, Vec<Event>)> = Vec::with_capacity(parts.len());
         for part in parts {
             let begun = self.request_in(&tx, part.id, &part.request).await?;
@@ -63,20 +67,20 @@ impl SqlStore {
 }
 
 /// Locks a lease that nobody has, if its stack is as it was read. False: an earlier attempt has written this.
-async fn lock(tx: &Transaction, part: &RefactoredStack, mark: &str) -> Result<bool, Fault> {
+async fn lock(tx: &Transaction, stack: StackId, writes: i64, mark: &str) -> Result<bool, Fault> {
     let update = Query::update()
         .table(schema::LEASE)
         .value("writes", Expr::col("writes").add(1))
         .value("mark", mark)
-        .and_where(Expr::col("stack").eq(part.id.to_string()))
+        .and_where(Expr::col("stack").eq(stack.to_string()))
         .and_where(Expr::col("expires").eq(0))
-        .and_where(Expr::col("writes").eq(part.writes))
+        .and_where(Expr::col("writes").eq(writes))
         .cond_where(Cond::any().add(Expr::col("mark").is_null()).add(Expr::col("mark").ne(mark)))
         .to_owned();
     if tx.execute(&update).await?.rows_affected() > 0 {
         return Ok(true);
     }
-    if is_marked(tx, part.id, mark).await? { Ok(false) } else { Err(Error::Changed(part.id).into()) }
+    if is_marked(tx, stack, mark).await? { Ok(false) } else { Err(Error::Changed(stack).into()) }
 }
 
 /// Refuses a stack with messages that no engine has handled yet: they may be for a row that moves.
@@ -89,4 +93,20 @@ async fn refuse_messages(tx: &Transaction, stack: StackId) -> Result<(), Fault> 
         .limit(1)
         .to_owned();
     if tx.query_one(&select).await?.is_some() { Err(Error::Changed(stack).into()) } else { Ok(()) }
+}
+
+/// Gives a nested stack another root and another parent, if no request to it was made since it was read.
+async fn move_stack(tx: &Transaction, moved: &MovedStack) -> Result<(), Fault> {
+    let update = Query::update()
+        .table(schema::STACK)
+        .value("root", moved.root.to_string())
+        .value("parent_stack", moved.parent.stack.to_string())
+        .value("parent_resource", moved.parent.resource.to_string())
+        .value("parent_name", plain(&moved.parent.resource_name))
+        .and_where(Expr::col("id").eq(moved.id.to_string()))
+        .and_where(Expr::col("generation").eq(moved.generation))
+        .and_where(Expr::col("settled").eq(moved.generation))
+        .and_where(Expr::col("deleted").is_null())
+        .to_owned();
+    if tx.execute(&update).await?.rows_affected() > 0 { Ok(()) } else { Err(Error::Changed(moved.id).into()) }
 }

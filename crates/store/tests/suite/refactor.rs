@@ -2,8 +2,8 @@
 
 use kiln_resource::{Action, Status};
 use kiln_store::{
-    Author, Batch, Error, EventQuery, Message, MessageBody, MessageId, OperationQuery, Operations, Refactor,
-    RefactoredStack, Resource, Stack, StackRequest, Store,
+    Author, Batch, Error, EventQuery, Message, MessageBody, MessageId, MovedStack, OperationQuery, Operations, Parent,
+    Refactor, RefactoredStack, Resource, Stack, StackQuery, StackRequest, Store,
 };
 use kiln_value::Value;
 use uuid::Uuid;
@@ -24,7 +24,7 @@ fn part(stack: &Stack) -> RefactoredStack {
 }
 
 pub(crate) fn nothing(stack: &Stack) -> Refactor {
-    Refactor { stacks: vec![part(stack)], rows: Vec::new() }
+    Refactor { stacks: vec![part(stack)], rows: Vec::new(), nested: Vec::new() }
 }
 
 /// A settled stack with one resource.
@@ -45,7 +45,7 @@ async fn rows_move_between_stacks_in_one_transaction() {
         let (from, row) = settled(store, "from").await;
         let (to, stays) = settled(store, "to").await;
         let moved = Resource { stack: to.id, name: "moved".to_owned(), ..row.clone() };
-        let refactor = Refactor { stacks: vec![part(&to), part(&from)], rows: vec![moved.clone()] };
+        let refactor = Refactor { stacks: vec![part(&to), part(&from)], rows: vec![moved.clone()], nested: Vec::new() };
         let stacks = store.refactor(&refactor).await.unwrap();
         assert_eq!(stacks.len(), 2);
         for (before, after) in [(&from, &stacks), (&to, &stacks)]
@@ -91,6 +91,7 @@ async fn nothing_moves_if_one_of_the_stacks_is_not_at_rest() {
                 Resource { stack: to.id, ..row.clone() },
                 Resource { name: "other".to_owned(), ..stays.clone() },
             ],
+            nested: Vec::new(),
         };
         let is_refused = async |refactor: &Refactor| {
             let refused = store.refactor(refactor).await.unwrap_err();
@@ -123,6 +124,71 @@ async fn nothing_moves_if_one_of_the_stacks_is_not_at_rest() {
 }
 
 #[tokio::test]
+async fn a_nested_stack_moves_with_its_resource() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let store = &*bed.store;
+        let (from, row) = settled(store, "from").await;
+        let (to, _) = settled(store, "to").await;
+        let mut nested = Vec::new();
+        let mut above = from.clone();
+        let mut owner = row.clone();
+        for _ in 0..2 {
+            let made = store.create_stack(crate::make::child(&above, &owner)).await.unwrap();
+            let lease = claim(store, engine(), made.id).await;
+            let inner = resource(made.id, "inner");
+            let save =
+                Batch { save: vec![inner.clone()].into(), ..settling(settle(1, Action::Create, Status::Complete)) };
+            store.commit(lease, save).await.unwrap();
+            store.release(&[lease]).await.unwrap();
+            above = store.stack(made.id).await.unwrap().unwrap();
+            owner = inner;
+            nested.push(above.clone());
+        }
+        let moved = Resource { stack: to.id, name: "moved".to_owned(), child: Some(nested[0].id), ..row.clone() };
+        let parents = [
+            Parent { stack: to.id, resource: row.id, resource_name: "moved".to_owned() },
+            nested[1].parent.clone().unwrap(),
+        ];
+        let one = |(stack, parent): (&Stack, Parent)| MovedStack {
+            id: stack.id,
+            writes: stack.writes,
+            generation: stack.generation,
+            root: to.id,
+            parent,
+        };
+        let refactor = Refactor {
+            stacks: vec![part(&to), part(&from)],
+            rows: vec![moved],
+            nested: nested.iter().zip(parents.clone()).map(one).collect(),
+        };
+        // A request to one of them since it was read.
+        let mut late = refactor.clone();
+        late.nested[1].generation = 7;
+        let refused = store.refactor(&late).await.unwrap_err();
+        assert!(matches!(refused, Error::Changed(id) if id == nested[1].id), "{refused:?}");
+        assert_eq!(store.stack(nested[0].id).await.unwrap(), Some(nested[0].clone()));
+        assert_eq!(store.stack(from.id).await.unwrap(), Some(from.clone()));
+
+        store.refactor(&refactor).await.unwrap();
+        for (before, parent) in nested.iter().zip(parents) {
+            let after = store.stack(before.id).await.unwrap().unwrap();
+            assert!(after.writes > before.writes, "what was read before is out of date");
+            let expected = Stack { root: to.id, parent: Some(parent), writes: after.writes, ..before.clone() };
+            assert_eq!(after, expected);
+        }
+        let tree = async |root: &Stack| {
+            let query = StackQuery { roots: vec![root.id], nested: true, ..StackQuery::default() };
+            store.stacks(&query).await.unwrap().len()
+        };
+        assert_eq!((tree(&from).await, tree(&to).await), (1, 3));
+        let children = async |of: &Stack| store.children(of.id).await.unwrap().len();
+        assert_eq!((children(&from).await, children(&to).await), (0, 1));
+        bed.end().await;
+    }
+}
+
+#[tokio::test]
 async fn of_two_at_once_one_is_refused() {
     let mut beds = beds();
     while let Some(bed) = beds.next().await {
@@ -131,7 +197,7 @@ async fn of_two_at_once_one_is_refused() {
         let (two, _) = settled(store, "two").await;
         let refactor = |stacks, name: &str| {
             let row = Resource { stack: two.id, name: name.to_owned(), ..row.clone() };
-            Refactor { stacks, rows: vec![row] }
+            Refactor { stacks, rows: vec![row], nested: Vec::new() }
         };
         let first = refactor(vec![part(&one), part(&two)], "first");
         let second = refactor(vec![part(&two), part(&one)], "second");
@@ -158,7 +224,7 @@ async fn a_connection_that_is_cut_at_the_commit_moves_once() {
                 let (from, row) = settled(&*bed.store, &format!("from-{after}")).await;
                 let (to, _) = settled(&*bed.store, &format!("to-{after}")).await;
                 let moved = Resource { stack: to.id, ..row.clone() };
-                let refactor = Refactor { stacks: vec![part(&from), part(&to)], rows: vec![moved] };
+                let refactor = Refactor { stacks: vec![part(&from), part(&to)], rows: vec![moved], nested: Vec::new() };
                 proxy.cut(Cut::AtCommit { after, left: 1 });
                 let stacks = store.refactor(&refactor).await.unwrap();
                 assert!(stacks.iter().all(|stack| stack.generation == 2 && stack.settled == 2), "{stacks:?}");
