@@ -171,11 +171,11 @@ impl Service {
                 done => return Ok(done?),
             };
             let stack = load::stack(&*self.backends.store, id).await?;
-            let read = refactor.stacks.iter().find(|part| part.id == id);
-            let is_same = read.is_some_and(|part| {
-                (part.writes, part.request.if_generation) == (stack.writes, Some(stack.generation))
-            });
-            if !is_same || attempt == ATTEMPTS {
+            let root = refactor.stacks.iter().find(|part| part.id == id);
+            let read = root.map(|part| (part.writes, part.request.if_generation));
+            let nested = refactor.nested.iter().find(|moved| moved.id == id);
+            let read = read.or_else(|| nested.map(|moved| (moved.writes, Some(moved.generation))));
+            if read != Some((stack.writes, Some(stack.generation))) || attempt == ATTEMPTS {
                 let name = stack.name;
                 return Err(Error::Refactor(format!(
                     "Nothing was moved: the stack {name} is being changed. Try again."

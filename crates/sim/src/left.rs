@@ -1,5 +1,6 @@
 //! Snapshots of users, and stacks that they abandon and adopt.
 
+use std::collections::BTreeSet;
 use std::sync::{Arc, PoisonError};
 
 use futures::future::{BoxFuture, FutureExt as _};
@@ -7,8 +8,8 @@ use kiln_plan::Sources;
 use kiln_resource::{Action, SnapshotId, StackId, State, Status};
 use kiln_stack::load;
 use kiln_store::{
-    Desired, DesiredText, Details, Error, MessageBody, NewStack, Snapshot, SnapshotRemoval, Stack, StackRequest,
-    Store as _,
+    Desired, DesiredText, Details, Error, MessageBody, NewStack, Snapshot, SnapshotRemoval, Stack, StackQuery,
+    StackRequest, Store as _,
 };
 use kiln_template::Files;
 use kiln_template::environment::Environment;
@@ -44,9 +45,13 @@ impl Users {
         let data = value!({ "resources": (data_of(&self.sim, stack.id).await?) });
         let texts = self.sim.store.desired(&stack.desired).await?;
         let (now, root) = (self.sim.time.ms(), stack.id);
+        // A rollback that the database has broken off may have asked nested stacks to delete theirs.
+        let query = StackQuery { roots: vec![root], nested: true, ..StackQuery::default() };
+        let tree = self.sim.store.stacks(&query).await?;
+        let stays = |stack: &Stack| !(stack.is_pending() && stack.state.action == Action::Delete);
+        let staying: BTreeSet<StackId> = tree.iter().filter(|stack| stays(stack)).map(|stack| stack.id).collect();
         let of_tree = |object: &&crate::cloud::Object| {
-            object.phase == Phase::Active
-                && object.stack.parse().is_ok_and(|stack| self.sim.ledger.root_of(stack) == root)
+            object.phase == Phase::Active && object.stack.parse().is_ok_and(|stack| staying.contains(&stack))
         };
         let objects: Vec<String> = self.sim.cloud().live(now).filter(of_tree).map(|object| object.id.clone()).collect();
         let request = StackRequest {
