@@ -64,6 +64,8 @@ export function path(...parts: string[]): string {
 
 export const get = <T>(path: string): Promise<T> => json<T>("api" + path, {});
 export const post = <T>(path: string, body: unknown): Promise<T> => json<T>("api" + path, withBody("POST", body));
+export const put = <T>(path: string, body: unknown): Promise<T> => json<T>("api" + path, withBody("PUT", body));
+export const patch = <T>(path: string, body: unknown): Promise<T> => json<T>("api" + path, withBody("PATCH", body));
 export const remove = (path: string): Promise<unknown> => json("api" + path, { method: "DELETE" });
 
 /** A stream of server-sent events. */

@@ -1,7 +1,8 @@
 // What is protected, and by whom.
 
-import { get } from "./api";
-import { Id, Loading, LongTable, useLoaded, when } from "./parts";
+import { useSignal } from "@preact/signals";
+import { get, path, put, remove } from "./api";
+import { Confirm, Field, Id, Loading, LongTable, quoted, useLoaded, when } from "./parts";
 import { link } from "./route";
 import { loadStacks } from "./stacks";
 
@@ -38,6 +39,8 @@ function rule(guard: Guard): string {
 export function GuardsView() {
   const guards = useLoaded(async () => (await get<{ guards: Guard[] }>("/guards")).guards, []);
   const stacks = useLoaded(loadStacks, []);
+  const lifted = useSignal<Guard | undefined>(undefined);
+  const lift = lifted.value;
   if (!guards.value.value) return <main tabIndex={-1}><Loading error={guards.error.value} /></main>;
   const stackOf = (id: string | null) => {
     const stack = id === null ? undefined : stacks.value.value?.get(id);
@@ -60,6 +63,7 @@ export function GuardsView() {
             <th>By</th>
             <th>Since</th>
             <th>Until</th>
+            <th>Lift</th>
           </>
         }
         row={(guard) => (
@@ -72,9 +76,92 @@ export function GuardsView() {
             <td>{guard.user_name ?? guard.user_id}</td>
             <td>{when(guard.created_at)}</td>
             <td>{when(guard.until)}</td>
+            <td>
+              <button type="button" class="small" onClick={() => (lifted.value = guard)}>
+                Lift
+              </button>
+            </td>
           </>
         )}
       />
+      {lift && (
+        <Confirm
+          title="Lift a guard"
+          label="Lift the guard"
+          command={`kiln guard lift ${lift.id}`}
+          danger
+          close={() => (lifted.value = undefined)}
+          act={async () => {
+            await remove(path("guards", lift.id));
+            guards.reload();
+          }}
+        >
+          <p>
+            {rule(lift)}. {lift.reason && `The reason: ${lift.reason}.`} Nothing holds it any more.
+          </p>
+        </Confirm>
+      )}
     </main>
+  );
+}
+
+const VERBS = {
+  delete: "Nobody deletes the stack, or the resource.",
+  replace: "Nobody replaces the resource.",
+  update: "Nobody changes the resource.",
+};
+type Verb = keyof typeof VERBS;
+
+/** Adds a guard to a stack. */
+export function Protect({ stack, close }: { stack: string; close: () => void }) {
+  const verbs = useSignal<Verb[]>(["delete"]);
+  const resources = useSignal("");
+  const reason = useSignal("");
+  const toggle = (verb: Verb) =>
+    (verbs.value = (Object.keys(VERBS) as Verb[]).filter((each) => (each === verb) !== verbs.value.includes(each)));
+  const body = {
+    stack,
+    protect: verbs.value,
+    ...(resources.value && { resources: resources.value }),
+    ...(reason.value && { reason: reason.value }),
+  };
+  const words = [
+    `kiln stack protect ${quoted(stack)}`,
+    ...(resources.value ? [`--resource ${quoted(resources.value)}`] : []),
+    ...verbs.value.map((verb) => `--from ${verb}`),
+    ...(reason.value ? [`--reason ${quoted(reason.value)}`] : []),
+  ];
+  return (
+    <Confirm
+      title={`Protect ${stack}`}
+      label="Protect"
+      command={words.join(" ")}
+      disabled={verbs.value.length === 0}
+      close={close}
+      act={() => put("/guards", body)}
+    >
+      <fieldset>
+        <legend>From</legend>
+        {(Object.keys(VERBS) as Verb[]).map((verb) => (
+          <label key={verb}>
+            <input type="checkbox" checked={verbs.value.includes(verb)} onChange={() => toggle(verb)} /> {verb}:{" "}
+            {VERBS[verb]}
+          </label>
+        ))}
+      </fieldset>
+      <Field
+        label="Resources"
+        hint="A path such as db or group/*/volume; empty: the stack itself"
+        value={resources.value}
+        onInput={(event) => (resources.value = event.currentTarget.value)}
+        autocomplete="off"
+      />
+      <Field
+        label="Reason"
+        value={reason.value}
+        onInput={(event) => (reason.value = event.currentTarget.value)}
+        autocomplete="off"
+      />
+    </Confirm>
   );
 }

@@ -180,6 +180,47 @@ export function Command({ text }: { text: string }) {
   );
 }
 
+/** A dialog that asks before something is done. It shows the command that does the same, and the error if it fails. */
+export function Confirm(props: {
+  title: string;
+  label: string;
+  command: string;
+  danger?: boolean;
+  disabled?: boolean;
+  close: () => void;
+  act: () => Promise<unknown>;
+  children: ComponentChildren;
+}) {
+  const error = useSignal<unknown>(undefined);
+  const busy = useSignal(false);
+  const submit = async (event: Event) => {
+    event.preventDefault();
+    busy.value = true;
+    try {
+      await props.act();
+      props.close();
+    } catch (failed) {
+      error.value = failed;
+      busy.value = false;
+    }
+  };
+  return (
+    <Dialog title={props.title} close={props.close}>
+      <form onSubmit={submit}>
+        {props.children}
+        <Failure error={error.value} />
+        <Command text={props.command} />
+        <button type="submit" class={props.danger ? "danger" : "main"} disabled={props.disabled || busy.value}>
+          {props.label}
+        </button>{" "}
+        <button type="button" onClick={props.close}>
+          Close
+        </button>
+      </form>
+    </Dialog>
+  );
+}
+
 /** An argument of a shell. */
 export function quoted(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;

@@ -87,6 +87,9 @@ test("no violation of the rules of accessibility in three themes", async () => {
     await page.getByRole("dialog").getByText("14 of 14").waitFor();
     await check(`${theme} delete`);
     await page.keyboard.press("Escape");
+    await page.getByRole("button", { name: "Protect" }).click();
+    await check(`${theme} protect`);
+    await page.keyboard.press("Escape");
     for (const view of ["new", "plans", "guards"]) {
       await page.goto(`${kiln.dashboard}#/${view}`);
       await check(`${theme} ${view}`);

@@ -124,6 +124,105 @@ test("what others have changed is in the list, and a plan repairs it", async () 
   assert.deepEqual(page.messages, []);
 });
 
+/** Changes a network beside the page. */
+async function renameNetwork(stack, resource, name) {
+  const { body } = await api(kiln, "GET", `/stacks/${stack.stack_name}/${stack.id}/resources/${resource}`);
+  const { token: secret } = await token(kiln.cloud);
+  const url = `${kiln.cloud.replace(/\/identity.*/, "")}/network/v2.0/networks/${body.resource.physical_resource_id}`;
+  const headers = { "x-auth-token": secret, "content-type": "application/json" };
+  const response = await fetch(url, { method: "PUT", headers, body: JSON.stringify({ network: { name } }) });
+  assert.equal(response.status, 200);
+}
+
+test("changes of others are ignored with a reason, until the guard is lifted", async () => {
+  const net = { type: "OS::Neutron::Net", properties: { name: "mine" } };
+  const inner = { heat_template_version: "2018-08-31", resources: { net } };
+  const template = { heat_template_version: "2018-08-31", resources: { app: { type: "inner.yaml" } } };
+  const made = await api(kiln, "POST", "/stacks", { stack_name: "ignoring", template, files: { "inner.yaml": JSON.stringify(inner) } });
+  assert.equal(made.status, 201, JSON.stringify(made.body));
+  const page = await opened();
+  await row(page, "ignoring").getByText("create complete").waitFor();
+  const { body } = await api(kiln, "GET", `/stacks/ignoring/${made.body.stack.id}/resources?nested_depth=2`);
+  const nested = body.resources.find((one) => one.resource_name === "net").links.find((one) => one.rel === "stack").href;
+  const [stack_name, id] = nested.split("/").slice(-2);
+  await renameNetwork({ stack_name, id }, "net", "theirs");
+  await page.getByRole("link", { name: "ignoring", exact: true }).click();
+  await page.getByRole("link", { name: "Drift", exact: true }).click();
+  await page.getByRole("button", { name: "Check now" }).click();
+  await page.getByText("name: mine → theirs").waitFor();
+  await page.getByRole("button", { name: "Ignore" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Reason").fill("set by <b>them</b>");
+  await dialog.getByText("kiln stack drift ignoring --ignore app/net.name --reason 'set by <b>them</b>'").waitFor();
+  await dialog.getByRole("button", { name: "Ignore" }).click();
+  await page.getByText("name: mine → theirs").waitFor({ state: "detached" });
+  await page.getByText("in sync", { exact: true }).waitFor();
+  await page.getByRole("link", { name: "Guards" }).click();
+  const guard = page.getByRole("row").filter({ hasText: "ignores changes of others to app/net.name" });
+  await guard.getByText("set by <b>them</b>").waitFor();
+  await guard.getByRole("button", { name: "Lift" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Lift the guard" }).click();
+  await guard.waitFor({ state: "detached" });
+  assert.deepEqual(page.messages, []);
+});
+
+test("a protected stack is not deleted", async () => {
+  await create("protected", VALUES);
+  const page = await opened();
+  await row(page, "protected").getByText("create complete").waitFor();
+  await page.getByRole("link", { name: "protected", exact: true }).click();
+  await page.getByRole("button", { name: "Protect" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog.getByLabel("Reason").fill("the yearly report");
+  await dialog.getByText("kiln stack protect protected --from delete --reason 'the yearly report'").waitFor();
+  await dialog.getByRole("button", { name: "Protect" }).click();
+  await dialog.waitFor({ state: "detached" });
+  await page.getByRole("button", { name: "Delete" }).click();
+  await dialog.getByLabel("Type the name of the stack").fill("protected");
+  await dialog.getByRole("button", { name: "Delete" }).click();
+  await dialog.getByRole("alert").filter({ hasText: "the yearly report" }).waitFor();
+  assert.match(page.messages.pop(), /409/);
+  assert.deepEqual(page.messages, []);
+});
+
+test("a resource is signalled, marked and forgotten from its page", async () => {
+  const member = { type: "OS::Heat::RandomString" };
+  await create("acted", {
+    heat_template_version: "2018-08-31",
+    resources: {
+      group: { type: "OS::Heat::AutoScalingGroup", properties: { min_size: 1, max_size: 3, resource: member } },
+      up: {
+        type: "OS::Heat::ScalingPolicy",
+        properties: { auto_scaling_group_id: { get_resource: "group" }, adjustment_type: "change_in_capacity", scaling_adjustment: 1 },
+      },
+    },
+  });
+  const page = await opened();
+  await row(page, "acted").getByText("create complete").waitFor();
+  await page.getByRole("link", { name: "acted", exact: true }).click();
+  await page.getByText("3 of 3").waitFor();
+  await page.getByRole("link", { name: "up", exact: true }).click();
+  const dialog = page.getByRole("dialog");
+  await page.getByRole("button", { name: "Signal" }).click();
+  await dialog.getByLabel("Data (JSON)").fill("{");
+  await dialog.getByRole("button", { name: "Signal" }).click();
+  await dialog.getByRole("alert").waitFor();
+  await dialog.getByLabel("Data (JSON)").fill("");
+  await dialog.getByRole("button", { name: "Signal" }).click();
+  await dialog.waitFor({ state: "detached" });
+  await page.getByRole("link", { name: "Resources", exact: true }).click();
+  await page.getByText("4 of 4").waitFor();
+  await page.getByRole("link", { name: "group", exact: true }).click();
+  await page.getByRole("button", { name: "Mark unhealthy" }).click();
+  await dialog.getByLabel("Reason").fill("it smells");
+  await dialog.getByText("kiln stack resource mark unhealthy acted group 'it smells'").waitFor();
+  await dialog.getByRole("button", { name: "Mark unhealthy" }).click();
+  await page.getByText("it smells").first().waitFor();
+  await page.getByText("check failed").first().waitFor();
+  assert.equal(await page.getByRole("button", { name: "Forget" }).count(), 0, "its delete has not failed");
+  assert.deepEqual(page.messages, []);
+});
+
 test("a hidden parameter is not in any view", async () => {
   await create("hidden", VALUES);
   const page = await opened();

@@ -2,7 +2,8 @@
 
 import { useSignal } from "@preact/signals";
 import { get, post, remove } from "../api";
-import { Command, Dialog, Failure, Field, Loading, quoted, useLoaded } from "../parts";
+import { Confirm, Field, Loading, quoted, useLoaded } from "../parts";
+import { Protect } from "../guards";
 import { type PlanDocument, PlanTable } from "../plan_table";
 import { go } from "../route";
 import type { StackData, StackJson } from "./stack_data";
@@ -35,19 +36,9 @@ function actionsOf(status: string, name: string): Action[] {
   return status.endsWith("_FAILED") ? [again, ...rest] : rest;
 }
 
-export function Actions(props: { data: StackData; stack: StackJson; failed: (reason: unknown) => void }) {
-  const { data, stack } = props;
-  const open = useSignal<Action | "delete" | undefined>(undefined);
+export function Actions({ data, stack }: { data: StackData; stack: StackJson }) {
+  const open = useSignal<Action | "delete" | "protect" | undefined>(undefined);
   const close = () => (open.value = undefined);
-  const act = async (action: Action) => {
-    close();
-    try {
-      await post(`${data.base}/actions`, action.body);
-      props.failed(undefined);
-    } catch (error) {
-      props.failed(error);
-    }
-  };
   const action = open.value;
   return (
     <span class="actions">
@@ -56,21 +47,24 @@ export function Actions(props: { data: StackData; stack: StackJson; failed: (rea
           {each.label}
         </button>
       ))}
+      <button type="button" onClick={() => (open.value = "protect")}>
+        Protect
+      </button>
       <button type="button" class="danger" onClick={() => (open.value = "delete")}>
         Delete
       </button>
       {action === "delete" && <Delete data={data} close={close} />}
-      {action !== undefined && action !== "delete" && (
-        <Dialog title={`${action.label}: ${stack.stack_name}`} close={close}>
+      {action === "protect" && <Protect stack={stack.stack_name} close={close} />}
+      {typeof action === "object" && (
+        <Confirm
+          title={`${action.label}: ${stack.stack_name}`}
+          label={action.label}
+          command={action.command}
+          close={close}
+          act={() => post(`${data.base}/actions`, action.body)}
+        >
           <p>{action.explains}</p>
-          <Command text={action.command} />
-          <button type="button" class="main" onClick={() => act(action)}>
-            {action.label}
-          </button>{" "}
-          <button type="button" onClick={close}>
-            Close
-          </button>
-        </Dialog>
+        </Confirm>
       )}
     </span>
   );
@@ -81,36 +75,26 @@ function Delete({ data, close }: { data: StackData; close: () => void }) {
   const load = async () => (await get<{ plan: PlanDocument }>(`${data.base}/preview_delete`)).plan;
   const plan = useLoaded(load, [data.base]);
   const typed = useSignal("");
-  const error = useSignal<unknown>(undefined);
-  const submit = async (event: Event) => {
-    event.preventDefault();
-    try {
-      await remove(data.base);
-      close();
-      go("stacks");
-    } catch (failed) {
-      error.value = failed;
-    }
-  };
   return (
-    <Dialog title={`Delete ${data.root.name}`} close={close}>
+    <Confirm
+      title={`Delete ${data.root.name}`}
+      label="Delete"
+      command={`kiln stack delete ${quoted(data.root.name)}`}
+      danger
+      disabled={typed.value !== data.root.name}
+      close={close}
+      act={async () => {
+        await remove(data.base);
+        go("stacks");
+      }}
+    >
       {plan.value.value ? <PlanTable plan={plan.value.value} /> : <Loading error={plan.error.value} />}
-      <form onSubmit={submit}>
-        <Field
-          label={`Type the name of the stack: ${data.root.name}`}
-          value={typed.value}
-          onInput={(event) => (typed.value = event.currentTarget.value)}
-          autocomplete="off"
-        />
-        <Failure error={error.value} />
-        <Command text={`kiln stack delete ${quoted(data.root.name)}`} />
-        <button type="submit" class="danger" disabled={typed.value !== data.root.name}>
-          Delete
-        </button>{" "}
-        <button type="button" onClick={close}>
-          Close
-        </button>
-      </form>
-    </Dialog>
+      <Field
+        label={`Type the name of the stack: ${data.root.name}`}
+        value={typed.value}
+        onInput={(event) => (typed.value = event.currentTarget.value)}
+        autocomplete="off"
+      />
+    </Confirm>
   );
 }

@@ -1,8 +1,8 @@
 // What others have changed in the cloud. It is read when asked for: it reads every object.
 
 import { useSignal } from "@preact/signals";
-import { get, post } from "../api";
-import { Command, Failure, Id, LongTable, quoted, when } from "../parts";
+import { get, post, put } from "../api";
+import { Command, Confirm, Failure, Field, Id, LongTable, quoted, when } from "../parts";
 import { go } from "../route";
 import { shown } from "../value";
 import type { StackData } from "./stack_data";
@@ -13,18 +13,20 @@ interface Difference {
   actual: unknown;
 }
 
+interface Drifted {
+  resource_name: string;
+  resource_type: string;
+  stack_name: string;
+  physical_resource_id: string | null;
+  drift_status: string;
+  drift_status_reason: string | null;
+  differences: Difference[];
+}
+
 interface DriftJson {
   status: string;
   checked_at: string;
-  resources: {
-    resource_name: string;
-    resource_type: string;
-    stack_name: string;
-    physical_resource_id: string | null;
-    drift_status: string;
-    drift_status_reason: string | null;
-    differences: Difference[];
-  }[];
+  resources: Drifted[];
 }
 
 const words = (status: string) => status.replaceAll("_", " ").toLowerCase();
@@ -33,6 +35,7 @@ export function DriftView({ data }: { data: StackData }) {
   const drift = useSignal<DriftJson | undefined>(undefined);
   const error = useSignal<unknown>(undefined);
   const busy = useSignal(false);
+  const ignored = useSignal<Drifted | undefined>(undefined);
   const check = async () => {
     busy.value = true;
     try {
@@ -98,6 +101,7 @@ export function DriftView({ data }: { data: StackData }) {
                 <th>Drift</th>
                 <th>Object</th>
                 <th>Differences</th>
+                <th>Ignore</th>
               </>
             }
             row={(one) => {
@@ -116,13 +120,65 @@ export function DriftView({ data }: { data: StackData }) {
                   <td class="reason" title={text}>
                     {text}
                   </td>
+                  <td>
+                    {one.differences.length > 0 && (
+                      <button type="button" class="small" onClick={() => (ignored.value = one)}>
+                        Ignore
+                      </button>
+                    )}
+                  </td>
                 </>
               );
             }}
           />
         </>
       )}
+      {ignored.value && (
+        <Ignore data={data} one={ignored.value} close={() => (ignored.value = undefined)} done={check} />
+      )}
       <Command text={`kiln stack drift ${quoted(data.root.name)}${hasDrifted ? " --repair" : ""}`} />
     </>
+  );
+}
+
+/** Adds a guard: what others do with these properties is no drift. */
+function Ignore(props: { data: StackData; one: Drifted; close: () => void; done: () => Promise<void> }) {
+  const { data, one } = props;
+  const leave = useSignal(false);
+  const reason = useSignal("");
+  const tree = [...(data.tree.value.value?.values() ?? [])];
+  const known = tree.find((each) => each.stack.name === one.stack_name && each.name === one.resource_name);
+  const place = known?.path.join("/") ?? one.resource_name;
+  const ignore = one.differences.map((each) => `${place}.${each.property}`);
+  const stack = data.root.name;
+  const words = [
+    `kiln stack drift ${quoted(stack)}`,
+    ...ignore.map((each) => `--ignore ${quoted(each)}`),
+    ...(leave.value ? ["--leave"] : []),
+    ...(reason.value ? [`--reason ${quoted(reason.value)}`] : []),
+  ];
+  return (
+    <Confirm
+      title={`Ignore changes of ${place}`}
+      label="Ignore"
+      command={words.join(" ")}
+      close={props.close}
+      act={async () => {
+        await put("/guards", { stack, ignore, leave: leave.value, reason: reason.value });
+        await props.done();
+      }}
+    >
+      <p>What others do with {ignore.join(", ")} is not reported any more. Lift the guard to end this.</p>
+      <label>
+        <input type="checkbox" checked={leave.value} onChange={() => (leave.value = !leave.value)} /> No update writes these
+        properties either
+      </label>
+      <Field
+        label="Reason"
+        value={reason.value}
+        onInput={(event) => (reason.value = event.currentTarget.value)}
+        autocomplete="off"
+      />
+    </Confirm>
   );
 }

@@ -1,8 +1,9 @@
 // One resource: state, attributes, events.
 
-import { get, path } from "../api";
+import { useSignal } from "@preact/signals";
+import { get, patch, path, post } from "../api";
 import type { EventJson, StackId } from "../event";
-import { Command, Id, Loading, quoted, Status, useLoaded, when } from "../parts";
+import { Command, Confirm, Field, Id, Loading, quoted, Status, useLoaded, when } from "../parts";
 import { shown } from "../value";
 import type { StackData } from "./stack_data";
 import { keyOf } from "./tree";
@@ -33,9 +34,12 @@ export function ResourcePage({ data, stack, name }: { data: StackData; stack: St
   if (!one) return <Loading error={resource.error.value} />;
   return (
     <>
-      <h2>
-        {name} <Status status={one.resource_status} />
-      </h2>
+      <div class="bar">
+        <h2>
+          {name} <Status status={one.resource_status} />
+        </h2>
+        <ResourceActions base={base} stack={stack.name} name={name} status={one.resource_status} done={resource.reload} />
+      </div>
       <dl>
         <div>
           <dt>Type</dt>
@@ -81,5 +85,80 @@ export function ResourcePage({ data, stack, name }: { data: StackData; stack: St
       </ul>
       <Command text={`kiln stack resource show ${quoted(stack.name)} ${quoted(name)}`} />
     </>
+  );
+}
+
+type ResourceAction = "mark" | "signal" | "forget";
+
+/** What can be done with a resource. The engine does it after the answer. */
+function ResourceActions(props: { base: string; stack: string; name: string; status: string; done: () => void }) {
+  const { base, stack, name } = props;
+  const open = useSignal<ResourceAction | undefined>(undefined);
+  const text = useSignal("");
+  const begin = (action: ResourceAction) => {
+    text.value = "";
+    open.value = action;
+  };
+  const of = `${quoted(stack)} ${quoted(name)}`;
+  const given = (option: string) => (text.value ? ` ${option} ${quoted(text.value)}` : "");
+  const actions = {
+    mark: {
+      label: "Mark unhealthy",
+      explains: "The next update of the stack replaces the resource.",
+      field: "Reason",
+      command: `kiln stack resource mark unhealthy ${of}${text.value ? ` ${quoted(text.value)}` : ""}`,
+      act: () => patch(base, { mark_unhealthy: true, resource_status_reason: text.value }),
+    },
+    signal: {
+      label: "Signal",
+      explains: "A policy scales its group, a wait condition gets its data, a deployment ends.",
+      field: "Data (JSON)",
+      command: `kiln stack resource signal ${of}${given("--data")}`,
+      act: () => post(`${base}/signal`, text.value ? JSON.parse(text.value) : {}),
+    },
+    forget: {
+      label: "Forget",
+      explains: "The resource leaves the stack, and its object stays in the cloud: nobody deletes it any more.",
+      field: "Reason",
+      command: `kiln stack resource forget ${of}${given("--reason")}`,
+      act: () => post(`${base}/forget`, text.value ? { reason: text.value } : {}),
+    },
+  };
+  const action = open.value && actions[open.value];
+  return (
+    <span class="actions">
+      <button type="button" onClick={() => begin("mark")}>
+        Mark unhealthy
+      </button>
+      <button type="button" onClick={() => begin("signal")}>
+        Signal
+      </button>
+      {props.status.startsWith("DELETE") && (
+        <button type="button" class="danger" onClick={() => begin("forget")}>
+          Forget
+        </button>
+      )}
+      {action && (
+        <Confirm
+          title={`${action.label}: ${name}`}
+          label={action.label}
+          command={action.command}
+          danger={open.value === "forget"}
+          close={() => (open.value = undefined)}
+          act={async () => {
+            await action.act();
+            props.done();
+          }}
+        >
+          <p>{action.explains}</p>
+          <Field
+            label={action.field}
+            value={text.value}
+            onInput={(event) => (text.value = event.currentTarget.value)}
+            autocomplete="off"
+          />
+        </Confirm>
+      )}
+    </span>
   );
 }

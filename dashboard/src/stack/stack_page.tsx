@@ -1,6 +1,5 @@
 // A stack: its state and its views.
 
-import { useSignal } from "@preact/signals";
 import { get } from "../api";
 import { Failure, Id, kindOf, Loading, Status, Tabs, useLoaded, when } from "../parts";
 import { link } from "../route";
@@ -59,7 +58,6 @@ function RootCause({ base, turn }: { base: string; turn: number }) {
 export function StackPage(props: { name: string; id: string; tab: string; below: string[] }) {
   const data = useStack({ name: props.name, id: props.id });
   const { stack, tree, turn } = data;
-  const error = useSignal<unknown>(undefined);
   const current = stack.value.value;
   if (!current) return <main tabIndex={-1}><Loading error={stack.error.value} /></main>;
   const base = ["stacks", props.name, props.id];
@@ -75,9 +73,9 @@ export function StackPage(props: { name: string; id: string; tab: string; below:
         <Status status={current.stack_status} />
         <Id id={current.id} />
         <span class="quiet">{when(current.updated_time ?? current.creation_time)}</span>
-        <Actions data={data} stack={current} failed={(reason) => (error.value = reason)} />
+        <Actions data={data} stack={current} />
       </div>
-      <Failure error={error.value ?? stack.error.value ?? tree.error.value} />
+      <Failure error={stack.error.value ?? tree.error.value} />
       {failed && <p>{current.stack_status_reason}</p>}
       {failed && <RootCause base={data.base} turn={turn.value} />}
       <Tabs base={base} tabs={TABS} current={props.tab} />
