@@ -14,6 +14,7 @@ import { ServicesView } from "./services";
 import { StackPage } from "./stack/stack_page";
 import { StacksView } from "./stacks";
 import { ThemeChoice } from "./theme";
+import { TypePage, TypesView } from "./types";
 
 const lost = signal<unknown>(undefined);
 
@@ -28,6 +29,8 @@ function View() {
   if (what === "plans" && rest[0]) return <PlanPage key={rest[0]} id={rest[0]} />;
   if (what === "plans") return <PlansView />;
   if (what === "guards") return <GuardsView />;
+  if (what === "types" && rest[0]) return <TypePage key={rest[0]} name={rest[0]} />;
+  if (what === "types") return <TypesView />;
   if (what === "services") return <ServicesView />;
   return (
     <main>
@@ -63,7 +66,7 @@ function ProjectChoice() {
 
 function Header() {
   const [what = "stacks"] = route.value;
-  const views: [string, string][] = [["stacks", "Stacks"], ["plans", "Plans"], ["guards", "Guards"]];
+  const views: [string, string][] = [["stacks", "Stacks"], ["plans", "Plans"], ["guards", "Guards"], ["types", "Types"]];
   if (session.value!.roles.includes("admin")) views.push(["services", "Engines"]);
   return (
     <header>

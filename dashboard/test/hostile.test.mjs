@@ -90,7 +90,7 @@ test("no violation of the rules of accessibility in three themes", async () => {
     await page.getByRole("button", { name: "Protect" }).click();
     await check(`${theme} protect`);
     await page.keyboard.press("Escape");
-    for (const view of ["new", "plans", "guards"]) {
+    for (const view of ["new", "plans", "guards", "types", "types/OS::Nova::Server"]) {
       await page.goto(`${kiln.dashboard}#/${view}`);
       await check(`${theme} ${view}`);
     }

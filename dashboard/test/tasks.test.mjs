@@ -185,6 +185,20 @@ test("a protected stack is not deleted", async () => {
   assert.deepEqual(page.messages, []);
 });
 
+test("the resource types: searched, their properties, a template", async () => {
+  const page = await opened();
+  await page.getByRole("link", { name: "Types", exact: true }).click();
+  await page.getByLabel("Search types").fill("neutron port");
+  await page.getByRole("link", { name: "OS::Neutron::Port", exact: true }).click();
+  const properties = page.getByRole("region", { name: "Properties" });
+  const network = properties.getByRole("row").filter({ has: page.getByText("network", { exact: true }) });
+  await network.getByText("replaces").waitFor();
+  await properties.getByText("ip_address", { exact: true }).first().waitFor();
+  await page.getByText("type: OS::Neutron::Port").waitFor();
+  await page.getByText("kiln resource-type show OS::Neutron::Port").waitFor();
+  assert.deepEqual(page.messages, []);
+});
+
 test("a resource is signalled, marked and forgotten from its page", async () => {
   const member = { type: "OS::Heat::RandomString" };
   await create("acted", {
