@@ -61,11 +61,8 @@ pub(crate) async fn protected(sim: &Simulation, guard: &Guard) -> Result<BTreeSe
 /// No engine deletes a protected object. What a rollback takes back is not protected.
 pub(crate) fn check(sim: &Simulation, stack: &Stack, call: &CloudCall) {
     let Some(id) = call.id.as_ref().filter(|_| call.method == Method::Delete) else { return };
-    let root = sim.ledger.stack(stack.root);
-    let is_rollback =
-        root.is_some_and(|root| root.state.action == Action::Rollback) || sim.ledger.is_rollback(stack.operation());
     // A delete of several calls goes on although a newer request has ended the rollback.
-    if is_rollback {
+    if sim.ledger.rolls_back(stack) {
         sim.ledger.take_back(id);
     }
     if !sim.ledger.is_taken_back(id) && sim.ledger.is_guarded(id) {

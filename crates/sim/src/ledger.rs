@@ -373,6 +373,12 @@ impl Ledger {
         self.inner().rollbacks.contains(&operation)
     }
 
+    /// Whether a stack is being rolled back, or a nested one because of that.
+    pub(crate) fn rolls_back(&self, stack: &Stack) -> bool {
+        let root = self.stack(stack.root);
+        root.is_some_and(|root| root.state.action == Action::Rollback) || self.is_rollback(stack.operation())
+    }
+
     /// A rollback deletes an object.
     pub(crate) fn take_back(&self, id: &str) {
         self.inner().taken_back.insert(id.to_owned());
@@ -478,6 +484,13 @@ impl Ledger {
             }
         }
         batch.save.iter().for_each(|row| inbox::note(sim, row));
+        if self.rolls_back(stack) {
+            // The call may come after the next request.
+            let begun = State::new(Action::Delete, Status::InProgress);
+            let deleted =
+                batch.save.iter().filter(|row| row.state == begun).filter_map(|row| row.physical_id.as_deref());
+            deleted.for_each(|id| self.take_back(id));
+        }
         let late = self.inner().waits.committed(sim, batch, before);
         waits::accuse(sim, late);
         // The store drops the rollback of a request that a newer one has replaced.
