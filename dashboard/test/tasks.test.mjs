@@ -166,6 +166,31 @@ test("changes of others are ignored with a reason, until the guard is lifted", a
   assert.deepEqual(page.messages, []);
 });
 
+test("revisions are shown and compared, and a plan returns to one", async () => {
+  const template = { ...VALUES, parameters: { size: VALUES.parameters.size, secret: { type: "string", hidden: true, default: "" } } };
+  const made = await api(kiln, "POST", "/stacks", { stack_name: "revised", template, parameters: { secret: "planted-secret" } });
+  assert.equal(made.status, 201);
+  const page = await opened();
+  await row(page, "revised").getByText("create complete").waitFor();
+  const changed = await api(kiln, "PATCH", `/stacks/revised/${made.body.stack.id}`, { parameters: { size: 9, secret: "planted-secret-2" } });
+  assert.equal(changed.status, 202);
+  await row(page, "revised").getByText("update complete").waitFor();
+  await page.getByRole("link", { name: "revised", exact: true }).click();
+  await page.getByRole("link", { name: "Template", exact: true }).click();
+  await page.getByLabel("Compared with").selectOption("1");
+  const differences = page.getByRole("region", { name: "Differences" });
+  await differences.getByText(/^\+ +size: 9/).waitFor();
+  await page.getByText("kiln stack revision diff revised 1 2").waitFor();
+  await page.getByLabel("Compared with").selectOption("");
+  await page.getByLabel("Revision", { exact: true }).selectOption("1");
+  await page.getByRole("region", { name: "Template" }).getByText("environment:").waitFor();
+  assert.ok(!(await page.content()).includes("planted-secret"), "hidden parameters are masked");
+  await page.getByRole("button", { name: "Plan to return to 1" }).click();
+  await page.getByText("Execute").waitFor();
+  await page.getByText("size").first().waitFor();
+  assert.deepEqual(page.messages, []);
+});
+
 test("a protected stack is not deleted", async () => {
   await create("protected", VALUES);
   const page = await opened();
