@@ -40,5 +40,5 @@ pub use request_retry::RetryPolicy;
 pub use session::{Options, Session};
 pub use stack_cloud::StackCloud;
 pub use token::{DomainInfo, Principal, Reference, RoleInfo, Token, TokenInfo, TrustInfo};
-pub use transport::{HttpRequest, HttpResponse, SharedClient, TlsOptions, Transport, TransportError};
+pub use transport::{HttpRequest, HttpResponse, SharedClient, StreamedResponse, TlsOptions, Transport, TransportError};
 pub use web::{WebError, WebReader};

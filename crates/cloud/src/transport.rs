@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use async_trait::async_trait;
 use bytes::{Bytes, BytesMut};
+use futures::stream::{BoxStream, StreamExt as _, TryStreamExt as _};
 use http::{HeaderMap, Method, StatusCode};
 use kiln_value::chain::innermost;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
@@ -45,6 +46,16 @@ impl HttpResponse {
     pub fn header(&self, name: &str) -> Option<&str> {
         self.headers.get(name)?.to_str().ok()
     }
+}
+
+/// A response whose body is read while it comes: a stream of events has no end.
+pub struct StreamedResponse {
+    /// Status.
+    pub status: StatusCode,
+    /// Headers.
+    pub headers: HeaderMap,
+    /// The body in pieces.
+    pub body: BoxStream<'static, Result<Bytes, TransportError>>,
 }
 
 /// Why there is no response.
@@ -174,6 +185,21 @@ impl Transport for SharedClient {
 }
 
 impl SharedClient {
+    /// Sends a request once; its timeout is not used, because the body may never end.
+    ///
+    /// # Errors
+    /// There is no response.
+    pub async fn stream(&self, request: HttpRequest) -> Result<StreamedResponse, TransportError> {
+        let mut builder = self.client.request(request.method, request.url).headers(request.headers);
+        if let Some(body) = request.body {
+            builder = builder.body(body);
+        }
+        let response = builder.send().await.map_err(|e| classify(&e))?;
+        let (status, headers) = (response.status(), response.headers().clone());
+        let body = response.bytes_stream().map_err(|e| classify(&e)).boxed();
+        Ok(StreamedResponse { status, headers, body })
+    }
+
     async fn body(&self, mut response: reqwest::Response) -> Result<Bytes, TransportError> {
         if self.largest == usize::MAX {
             return response.bytes().await.map_err(|e| classify(&e));

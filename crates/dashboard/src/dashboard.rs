@@ -1,22 +1,26 @@
 //! Which part answers a request.
 
+use std::io;
 use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::any;
+use futures::FutureExt as _;
 use http::header::{CACHE_CONTROL, HeaderValue, LOCATION};
 use http::request::Parts as Head;
 use http::{Method, Request, StatusCode};
 use kiln_cloud::Connector;
 use kiln_value::Secret;
 use serde_json::json;
+use tokio::net::TcpListener;
 
 use crate::error::PageError;
 use crate::files;
 use crate::forward;
 use crate::login::{self, Form};
+use crate::owner::Owner;
 use crate::page_request::{self, Place};
 use crate::seal::Seal;
 use crate::session::Session;
@@ -25,13 +29,15 @@ use crate::session::Session;
 pub struct Parts {
     /// The REST API, which answers the requests of the page.
     pub api: Router,
-    /// Connects to the Keystone where users sign in.
-    pub connector: Connector,
+    /// Connects to the Keystone where users sign in; `None`: only the owner has a session.
+    pub connector: Option<Connector>,
     /// The secret of the service (`auth_encryption_key`): the key of the cookies is derived from it, so that every process of
     /// a service reads the cookies of the others.
     pub secret: Secret<String>,
     /// Whether headers of a proxy tell the address that the browser used.
     pub proxy_headers: bool,
+    /// The user who runs the dashboard alone; `None`: it is part of a service.
+    pub owner: Option<Owner>,
 }
 
 /// Everything below `/dashboard`. Cheap to clone.
@@ -42,16 +48,35 @@ pub struct Dashboard {
 
 struct Inner {
     api: Router,
-    connector: Connector,
+    connector: Option<Connector>,
     seal: Seal,
     proxy_headers: bool,
+    owner: Option<Owner>,
 }
 
 impl Dashboard {
     /// A dashboard of these parts.
     pub fn new(parts: Parts) -> Self {
-        let Parts { api, connector, secret, proxy_headers } = parts;
-        Self { inner: Arc::new(Inner { api, connector, seal: Seal::new(&secret), proxy_headers }) }
+        let Parts { api, connector, secret, proxy_headers, owner } = parts;
+        Self { inner: Arc::new(Inner { api, connector, seal: Seal::new(&secret), proxy_headers, owner }) }
+    }
+
+    /// Serves the dashboard alone, until `stop` ends.
+    ///
+    /// # Errors
+    /// The listener fails.
+    pub async fn serve(
+        &self,
+        listener: TcpListener,
+        stop: impl Future<Output = ()> + Send + 'static,
+    ) -> io::Result<()> {
+        let stopped = Box::pin(stop).shared();
+        let serving = axum::serve(listener, self.router()).with_graceful_shutdown(stopped.clone());
+        // A stream of events would never end.
+        tokio::select! {
+            ended = serving => ended,
+            () = stopped => Ok(()),
+        }
     }
 
     /// The routes, for the listener of the REST API.
@@ -72,6 +97,13 @@ impl Dashboard {
         let (head, body) = request.into_parts();
         let place = Place::of(&head, self.inner.proxy_headers);
         let path = head.uri.path().strip_prefix("/dashboard").unwrap_or_default().to_owned();
+        if let Some(owner) = &self.inner.owner
+            && let Some(answer) = self.of_owner(owner, &head, &path, &place).map_err(Response::from).transpose()
+        {
+            let mut response = answer.unwrap_or_else(|refused| refused);
+            page_request::protect(response.headers_mut());
+            return response;
+        }
         let mut response = match path.as_str() {
             // Relative, so that the prefix of a proxy stays.
             "" => (StatusCode::FOUND, [(LOCATION, "dashboard/")]).into_response(),
@@ -88,23 +120,33 @@ impl Dashboard {
         response
     }
 
+    /// Opens the session of the owner; `None`: another request, at the right address.
+    fn of_owner(&self, owner: &Owner, head: &Head, path: &str, place: &Place) -> Result<Option<Response>, PageError> {
+        owner.check(place)?;
+        let Some(session) = (path == "/").then(|| owner.open(head.uri.query())).flatten() else { return Ok(None) };
+        let mut response = (StatusCode::FOUND, [(LOCATION, "./")]).into_response();
+        place.set_cookie(response.headers_mut(), &session?.sealed(&self.inner.seal)?)?;
+        Ok(Some(response))
+    }
+
     /// Requests of the page about its session.
     async fn session(&self, head: &Head, body: Body, path: &str, place: &Place) -> Result<Response, PageError> {
         page_request::check(head, place)?;
         let Inner { connector, seal, .. } = &*self.inner;
         let current = Session::of(&head.headers, place, seal);
+        let keystone = || connector.as_ref().ok_or(PageError::NoKeystone);
         let mut response = match (path, &head.method) {
             ("/session", &Method::GET) => axum::Json(json!({ "session": current })).into_response(),
             ("/session", &Method::POST) => {
-                let session = login::sign_in(connector, Form::read(body).await?).await?;
+                let session = login::sign_in(keystone()?, Form::read(body).await?).await?;
                 signed_in(&session, place, seal)?
             }
             ("/session", &Method::PUT) => {
-                let session = login::change_project(connector, &required(current)?, body).await?;
+                let session = login::change_project(keystone()?, &required(current)?, body).await?;
                 signed_in(&session, place, seal)?
             }
             ("/session", &Method::DELETE) => {
-                if let Some(session) = &current {
+                if let (Some(session), Some(connector)) = (&current, connector) {
                     login::sign_out(connector, session).await;
                 }
                 let mut response = axum::Json(json!({ "session": null })).into_response();
@@ -112,7 +154,11 @@ impl Dashboard {
                 response
             }
             ("/projects", &Method::GET) => {
-                let projects = login::projects(connector, &required(current)?).await?;
+                let session = required(current)?;
+                let projects = match connector {
+                    Some(connector) => login::projects(connector, &session).await?,
+                    None => vec![session.project],
+                };
                 axum::Json(json!({ "projects": projects })).into_response()
             }
             _ => return Err(PageError::Method),

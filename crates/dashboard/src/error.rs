@@ -11,6 +11,15 @@ pub(crate) enum PageError {
     /// The request is not from the page.
     #[error("The request is not from a page of this dashboard: {0}.")]
     Foreign(&'static str),
+    /// The request is to another host name than that of a dashboard that runs alone.
+    #[error("This dashboard is at http://{0} only.")]
+    Host(String),
+    /// The key of the address is another one, or was used.
+    #[error("This address can be used once. Run 'kiln dashboard' again.")]
+    Key,
+    /// Nobody signs in to a dashboard without a Keystone.
+    #[error("This dashboard has no Keystone. Run 'kiln dashboard' again.")]
+    NoKeystone,
     /// There is no session, or its cookie is not valid any more.
     #[error("You are not signed in.")]
     SignedOut,
@@ -55,7 +64,8 @@ impl PageError {
             Self::SignedOut | Self::Refused => StatusCode::UNAUTHORIZED,
             Self::OtherProject(_) => StatusCode::CONFLICT,
             Self::Form(_) | Self::TooLarge(_) => StatusCode::BAD_REQUEST,
-            Self::Foreign(_) | Self::NoProject => StatusCode::FORBIDDEN,
+            Self::Foreign(_) | Self::NoProject | Self::Key | Self::NoKeystone => StatusCode::FORBIDDEN,
+            Self::Host(_) => StatusCode::MISDIRECTED_REQUEST,
             Self::Keystone(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
         }
@@ -65,6 +75,9 @@ impl PageError {
     fn kind(&self) -> &'static str {
         match self {
             Self::Foreign(_) => "Foreign",
+            Self::Host(_) => "Host",
+            Self::Key => "Key",
+            Self::NoKeystone => "NoKeystone",
             Self::SignedOut => "SignedOut",
             Self::OtherProject(_) => "OtherProject",
             Self::Form(_) => "Form",

@@ -4,6 +4,8 @@
 //! (`session`, in a sealed cookie), and the requests of the page, which it passes with the token of the session to the REST
 //! API (`forward`). The page has no rights of its own: each request is checked by the policy of the API.
 //!
+//! `kiln dashboard` runs it alone, for its user ([`Owner`]), before the API of another machine ([`remote`]) or of its own process.
+//!
 //! The source of the page is in the folder `dashboard/`; `npm run build` there writes `files/`. The threats that this crate
 //! answers to are in `docs/dashboard.md`.
 
@@ -12,8 +14,13 @@ mod error;
 mod files;
 mod forward;
 mod login;
+mod owner;
 mod page_request;
+mod remote;
 mod seal;
 mod session;
 
+pub use axum::Router;
 pub use dashboard::{Dashboard, Parts};
+pub use owner::{Owner, OwnerAccess};
+pub use remote::remote;

@@ -36,6 +36,11 @@ impl Place {
         Self { origin: address[..end].to_owned(), prefix: address[end..].to_owned() }
     }
 
+    /// Its host and port: `127.0.0.1:8080`.
+    pub(crate) fn host(&self) -> &str {
+        self.origin.split_once("://").map_or("", |(_, host)| host)
+    }
+
     fn is_https(&self) -> bool {
         self.origin.starts_with("https:")
     }

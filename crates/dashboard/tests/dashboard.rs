@@ -70,7 +70,8 @@ impl App {
         let transport = std::sync::Arc::new(SharedClient::new(&TlsOptions::default()).unwrap());
         let options = kiln_cloud::Options::new(cloud.auth_url().parse().unwrap());
         let connector = Connector::new(transport, options);
-        Dashboard::new(Parts { api: api(), connector, secret: Secret::new(secret.to_owned()), proxy_headers }).router()
+        let (connector, secret) = (Some(connector), Secret::new(secret.to_owned()));
+        Dashboard::new(Parts { api: api(), connector, secret, proxy_headers, owner: None }).router()
     }
 
     async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: Option<Value>) -> Answer {

@@ -18,8 +18,8 @@ use kiln_topology::TypeFiles;
 
 use crate::commands::effect::Effect;
 use crate::commands::{
-    completion, config, demo, drift, guard, heat_manage, heat_status, import, lsp, man, manage, orphan, plan, quota,
-    resource_type, serve, software, stack, template, testcloud, webhook,
+    completion, config, dashboard, demo, drift, guard, heat_manage, heat_status, import, lsp, man, manage, orphan,
+    plan, quota, resource_type, serve, software, stack, template, testcloud, webhook,
 };
 use crate::exit_code;
 use crate::failure::Outcome;
@@ -92,6 +92,7 @@ pub(crate) enum Command {
     /// List the objects that are left because their resources were forgotten
     #[command(subcommand)]
     Orphan(orphan::OrphanCommand),
+    Dashboard(dashboard::DashboardArgs),
     /// Run the service: the API and an engine in one process
     #[command(add = Effect::Changes("a service"))]
     Serve(serve::ServeArgs),

@@ -34,6 +34,7 @@ macro_rules! group {
 pub(crate) mod completion;
 pub(crate) mod config;
 pub(crate) mod confirm;
+pub(crate) mod dashboard;
 pub(crate) mod demo;
 pub(crate) mod drift;
 mod duration;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use kiln_client::{Client, CloudAccess, Fixed, Source, no_token};
 use kiln_cloud::{CloudConfig, ConfigError, Connector, Credentials, SharedClient, StackCloud, TlsOptions, Transport};
+use kiln_dashboard::{OwnerAccess, Router, remote};
 use kiln_server::in_process::{HOST, InProcess};
 use kiln_server::local_database::LocalDatabase;
 use kiln_server::runtime::{LOCAL_PROJECT, OwnCloud, Runtime};
@@ -25,7 +26,16 @@ pub(crate) struct Connection {
     /// Where the types of blueprints and TOSCA are from.
     pub(crate) settings: LocalArgs,
     cloud: Option<(Connector, Credentials)>,
+    service: Service,
     local: Option<Engine>,
+}
+
+/// What answers requests.
+enum Service {
+    /// A running service.
+    Remote(SharedClient),
+    /// The API in this process, with the project of its stacks.
+    Here(Router, String),
 }
 
 /// The database of `--local` that a command needs.
@@ -119,6 +129,24 @@ impl Connection {
         }
     }
 
+    /// What a dashboard needs of it: the API, the rights of the user, and the Keystone where the user signs in again.
+    pub(crate) async fn page(&self) -> Outcome<(Router, OwnerAccess, Option<Connector>)> {
+        let client = match &self.service {
+            Service::Here(router, project) => {
+                return Ok((router.clone(), OwnerAccess::Local { project: project.clone() }, None));
+            }
+            Service::Remote(client) => client.clone(),
+        };
+        let Some((connector, credentials)) = &self.cloud else { return Err(no_cloud(&ConfigError::Nothing)) };
+        let mut root = self.client.endpoint().await?;
+        let path = root.path().to_owned();
+        let above = path.split_once("/v1").map_or(path.as_str(), |(above, _)| above);
+        root.set_path(above);
+        let token = connector.session(credentials.clone()).token().await;
+        let token = token.map_err(|error| Failure::from(no_token(error, connector.options())))?;
+        Ok((remote(client, root), OwnerAccess::Token(token), Some(connector.clone())))
+    }
+
     fn remote(global: &Global) -> Outcome<Self> {
         Self::of_service(global, Place::Catalog)
     }
@@ -126,16 +154,16 @@ impl Connection {
     /// Connects to a running service.
     pub(crate) fn of_service(global: &Global, place: Place) -> Outcome<Self> {
         let config = cloud_config(&global.cloud).map_err(|error| no_cloud(&error))?;
-        let transport = transport(&config.tls)?;
+        let shared = shared(&config.tls)?;
+        let transport: Arc<dyn Transport> = Arc::new(shared.clone());
         let mut options = config.options().map_err(|error| no_cloud(&error))?;
         let source = Source::with_web(Arc::clone(&transport), global.allow_remote);
-        let mut to_service = Arc::clone(&transport);
+        let mut to_service = shared;
         match place {
             Place::Catalog => {}
             Place::Url(url) => _ = options.endpoint_overrides.insert("orchestration".to_owned(), url),
             Place::Socket(path) => {
-                let client = SharedClient::to_socket(&path).map_err(|error| Failure::new(error.to_string()))?;
-                to_service = Arc::new(client);
+                to_service = SharedClient::to_socket(&path).map_err(|error| Failure::new(error.to_string()))?;
                 let endpoint = Url::parse(&format!("http://{HOST}/v1/{PROJECT}"));
                 let endpoint = endpoint.map_err(|error| Failure::new(error.to_string()))?;
                 options.endpoint_overrides.insert("orchestration".to_owned(), endpoint);
@@ -146,10 +174,11 @@ impl Connection {
         let access = CloudAccess::new(connector.clone(), config.credentials.clone()).with_password(sends_password);
         let cloud = Some((connector, config.credentials));
         Ok(Self {
-            client: Client::new(to_service, Arc::new(access)),
+            client: Client::new(Arc::new(to_service.clone()), Arc::new(access)),
             source,
             settings: global.local.clone(),
             cloud,
+            service: Service::Remote(to_service),
             local: None,
         })
     }
@@ -181,10 +210,11 @@ impl Connection {
         let endpoint = endpoint.map_err(|error| Failure::new(format!("project {project}: {error}")))?;
         let access = Arc::new(Fixed { endpoint, token: None });
         Ok(Self {
-            client: Client::new(Arc::new(InProcess::new(router)), access),
+            client: Client::new(Arc::new(InProcess::new(router.clone())), access),
             source: Source::with_web(web, global.allow_remote),
             settings: global.local.clone(),
             cloud,
+            service: Service::Here(router, project),
             local: engine,
         })
     }
@@ -228,10 +258,11 @@ fn no_cloud(error: &ConfigError) -> Failure {
 }
 
 fn transport(tls: &TlsOptions) -> Outcome<Arc<dyn Transport>> {
-    match SharedClient::new(tls) {
-        Ok(client) => Ok(Arc::new(client)),
-        Err(error) => Err(Failure::new(format!("certificates: {error}"))),
-    }
+    Ok(Arc::new(shared(tls)?))
+}
+
+fn shared(tls: &TlsOptions) -> Outcome<SharedClient> {
+    SharedClient::new(tls).map_err(|error| Failure::new(format!("certificates: {error}")))
 }
 
 /// The cloud for stacks of `--local`, or `None` if none is configured: `OS::Heat::` types need no cloud.

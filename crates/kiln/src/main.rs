@@ -102,6 +102,12 @@ async fn run(cli: Cli) -> Outcome {
         Command::Orphan(command) => {
             connected(global, Need::Any, "", async |connection| command.run(connection).await).await
         }
+        // It ends with Ctrl-C, which interrupts nothing.
+        Command::Dashboard(args) => {
+            let connection = Connection::open(global, Need::Any).await?;
+            args.run(&connection).await?;
+            connection.close().await
+        }
         Command::Serve(args) => Box::pin(args.run(commands::serve::Role::Both, &global.log)).await,
         Command::Api(args) => Box::pin(args.run(commands::serve::Role::Api, &global.log)).await,
         Command::Engine(args) => Box::pin(args.run(&global.log)).await,

@@ -275,8 +275,13 @@ impl Runtime {
     pub fn api(&self) -> Api {
         let api = Api::new(kiln_api::Parts { options: self.api.clone(), service: self.service.clone() });
         let Some((connector, secret)) = self.dashboard.clone() else { return api };
-        let parts =
-            kiln_dashboard::Parts { api: api.router(), connector, secret, proxy_headers: self.api.proxies.headers };
+        let parts = kiln_dashboard::Parts {
+            api: api.router(),
+            connector: Some(connector),
+            secret,
+            proxy_headers: self.api.proxies.headers,
+            owner: None,
+        };
         api.with_beside(Dashboard::new(parts).router())
     }
 

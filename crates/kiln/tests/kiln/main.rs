@@ -12,6 +12,7 @@ mod completion;
 mod config;
 mod confirmed;
 mod continued;
+mod dashboard;
 mod database_tls;
 mod databases;
 mod demo;

@@ -1,0 +1,77 @@
+//! The user who runs a dashboard alone on a machine. Others on the machine can reach its port, and web sites can have a name
+//! that means this machine: so the session opens only with a key that the user gets, once, and at one address.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use aes_gcm::aead::OsRng;
+use aes_gcm::aead::rand_core::RngCore as _;
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use kiln_cloud::Token;
+use kiln_value::Secret;
+use sha2::{Digest as _, Sha256};
+
+use crate::error::PageError;
+use crate::page_request::Place;
+use crate::session::{NameAndId, Session};
+
+/// The user who runs the dashboard.
+pub struct Owner {
+    host: String,
+    key: Secret<String>,
+    session: Session,
+    is_used: AtomicBool,
+}
+
+/// Whose rights the session has.
+pub enum OwnerAccess {
+    /// Those of this token, which has a project.
+    Token(Arc<Token>),
+    /// The API in this process asks for none.
+    Local {
+        /// The project of its stacks.
+        project: String,
+    },
+}
+
+impl Owner {
+    /// A dashboard at this host and port. `None`: the token has no project.
+    pub fn new(host: String, access: &OwnerAccess) -> Option<Self> {
+        let session = match access {
+            OwnerAccess::Token(token) => Session::of_token(token)?,
+            OwnerAccess::Local { project } => {
+                let named = |name: &str| NameAndId { id: name.to_owned(), name: name.to_owned() };
+                Session {
+                    token: Secret::new(String::new()),
+                    user: named("local"),
+                    project: named(project),
+                    roles: Vec::new(),
+                    expires_at: "9999-12-31T23:59:59Z".to_owned(),
+                }
+            }
+        };
+        let mut bytes = [0; 32];
+        OsRng.fill_bytes(&mut bytes);
+        Some(Self { host, key: Secret::new(URL_SAFE_NO_PAD.encode(bytes)), session, is_used: AtomicBool::new(false) })
+    }
+
+    /// The address that opens the session. It can be used once.
+    pub fn address(&self) -> Secret<String> {
+        Secret::new(format!("http://{}/dashboard/?key={}", self.host, self.key.expose()))
+    }
+
+    /// Refuses requests to another host name: a web site whose name means this machine.
+    pub(crate) fn check(&self, place: &Place) -> Result<(), PageError> {
+        if place.host() == self.host { Ok(()) } else { Err(PageError::Host(self.host.clone())) }
+    }
+
+    /// The session for the key in a query; `None`: there is no key.
+    pub(crate) fn open(&self, query: Option<&str>) -> Option<Result<&Session, PageError>> {
+        let given = query?.split('&').find_map(|pair| pair.strip_prefix("key="))?;
+        // The digests take the same time to compare wherever the texts differ.
+        let is_it = Sha256::digest(given) == Sha256::digest(self.key.expose());
+        let is_first = is_it && !self.is_used.swap(true, Ordering::SeqCst);
+        Some(if is_first { Ok(&self.session) } else { Err(PageError::Key) })
+    }
+}

@@ -1,0 +1,104 @@
+//! `kiln dashboard`: the dashboard for one user, on the own machine.
+
+use std::net::{Ipv4Addr, SocketAddr};
+use std::process::{Command, Stdio};
+
+use anyhow::Context as _;
+use clap::Args;
+use kiln_client::{segment, stack_path};
+use kiln_console::output::print;
+use kiln_dashboard::{Dashboard, Owner, Parts};
+use kiln_server::shutdown;
+use kiln_stack::Chance;
+use kiln_value::Secret;
+use tokio::net::TcpListener;
+
+use crate::commands::effect::Effect;
+use crate::connect::Connection;
+use crate::failure::{Failure, Outcome};
+
+/// Show your stacks in a browser
+#[derive(Args, Debug)]
+#[command(add = Effect::Changes("nothing by itself; the page asks before a change"))]
+#[command(after_help = "\
+Serves the dashboard on the loopback interface, for you alone, and starts a browser. The page acts with your token at the \
+service of the cloud, or with --local at the engine in this process. The address can be used once: others on the machine \
+cannot sign in with it. Press Ctrl-C to stop.
+
+Where the operator has set '[kiln] dashboard', the service has the same page at /dashboard.
+
+Examples:
+  kiln dashboard
+  kiln dashboard web                  shows this stack
+  kiln dashboard --no-browser         only prints the address
+  kiln dashboard --local              the stacks of --local")]
+pub(crate) struct DashboardArgs {
+    /// Name or ID of a stack to show [default: the list of stacks]
+    #[arg(value_name = "STACK")]
+    stack: Option<String>,
+    /// Port on 127.0.0.1 [default: a free one]
+    #[arg(long, value_name = "PORT", default_value_t = 0, hide_default_value = true)]
+    port: u16,
+    /// Only print the address
+    #[arg(long)]
+    no_browser: bool,
+}
+
+impl DashboardArgs {
+    /// Runs the command.
+    pub(crate) async fn run(self, connection: &Connection) -> Outcome {
+        refuse_heat(connection).await?;
+        let shown = match &self.stack {
+            Some(stack) => place_of(connection, stack).await?,
+            None => String::new(),
+        };
+        let (api, access, connector) = connection.page().await?;
+        let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.port));
+        let listener =
+            TcpListener::bind(address).await.with_context(|| format!("cannot listen on port {}", self.port))?;
+        let host = listener.local_addr().context("cannot determine the port")?.to_string();
+        let owner = Owner::new(host, &access).ok_or_else(|| Failure::new("your token has no project"))?;
+        let url = format!("{}{shown}", owner.address().expose());
+        let secret = Secret::new(Chance::from_os().uuid().to_string());
+        let dashboard = Dashboard::new(Parts { api, connector, secret, proxy_headers: false, owner: Some(owner) });
+        let (_end, stop) = shutdown::on_signal();
+        print(&format!("{url}\n"))?;
+        if !self.no_browser && !open(&url) {
+            eprintln!("No browser was found: open the address yourself.");
+        }
+        eprintln!("Press Ctrl-C to stop.");
+        dashboard.serve(listener, shutdown::stopped(stop)).await.context("the dashboard failed")?;
+        Ok(())
+    }
+}
+
+/// The place of a stack in the page.
+async fn place_of(connection: &Connection, stack: &str) -> Outcome<String> {
+    let found = connection.client.get(&stack_path(stack), &vec![]).await?;
+    let of = |key: &str| found.get("stack").and_then(|stack| stack.str_at(key)).unwrap_or_default();
+    Ok(format!("#/stacks/{}/{}", segment(of("stack_name")), of("id")))
+}
+
+/// Refuses a Heat by name: most views would be empty.
+async fn refuse_heat(connection: &Connection) -> Outcome {
+    match connection.client.get("/guards", &vec![]).await {
+        Err(error) if error.is_not_found() => {
+            Err(Failure::new("the service is not Kiln: the dashboard needs calls that Heat does not have"))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Starts the browser of the user; false: there is none.
+fn open(url: &str) -> bool {
+    let own = std::env::var("BROWSER").ok();
+    let programs = own.iter().map(String::as_str).chain(["xdg-open", "open"]);
+    for program in programs.filter(|program| !program.is_empty()) {
+        let mut command = Command::new(program);
+        command.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        if command.spawn().is_ok() {
+            return true;
+        }
+    }
+    false
+}
