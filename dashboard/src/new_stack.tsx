@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { post } from "./api";
 import { Failure, Field } from "./parts";
-import { go } from "./route";
+import { goWhenDone } from "./route";
 
 interface Parameter {
   Type: string;
@@ -46,10 +46,11 @@ export function NewStack() {
     const known = validated.value!.Parameters;
     // An empty field is the default, if there is one.
     const given = Object.entries(rest).filter(([name, value]) => value !== "" || known[name]?.Default === undefined);
+    const goOn = goWhenDone();
     return run(async () => {
       const body = { action: "create", stack_name, template: template.value, parameters: Object.fromEntries(given) };
       const made = await post<{ plan: { id: string } }>("/plans", body);
-      go("plans", made.plan.id);
+      goOn("plans", made.plan.id);
     });
   };
   const read = async (event: Event) => {

@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 import { get, path, post, session } from "./api";
 import { Command, Failure, Id, Loading, LongTable, useLoaded, when } from "./parts";
 import { type PlanDocument, PlanTable } from "./plan_table";
-import { go, link } from "./route";
+import { goWhenDone, link } from "./route";
 
 interface Plan {
   id: string;
@@ -68,10 +68,11 @@ export function PlanPage({ id }: { id: string }) {
   const plan = value.value;
   if (!plan) return <main tabIndex={-1}><Loading error={error.value} /></main>;
   const act = async (what: "approve" | "reject" | "execute" | "renew") => {
+    const goOn = goWhenDone();
     try {
       const answer = await post<{ stack?: { id: string; stack_name: string } } | null>(`${base}/${what}`, {});
       failed.value = undefined;
-      if (what === "execute" && answer?.stack) go("stacks", answer.stack.stack_name, answer.stack.id, "time");
+      if (what === "execute" && answer?.stack) goOn("stacks", answer.stack.stack_name, answer.stack.id, "time");
       else reload();
     } catch (reason) {
       failed.value = reason;

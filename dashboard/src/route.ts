@@ -28,3 +28,11 @@ export function link(...parts: string[]): string {
 export function go(...parts: string[]): void {
   location.hash = link(...parts);
 }
+
+/** What goes to a view when something is done that begins now, unless the user has left the present view meanwhile. */
+export function goWhenDone(): typeof go {
+  const here = location.hash;
+  return (...parts) => {
+    if (location.hash === here) go(...parts);
+  };
+}

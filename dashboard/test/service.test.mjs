@@ -47,7 +47,7 @@ test("a plan with data loss is approved by a second user", async () => {
   await other.getByText("1 more approval").waitFor({ state: "detached" });
   await page.reload();
   await page.getByRole("button", { name: "Execute" }).click();
-  await page.getByRole("heading", { name: "data" }).waitFor();
+  await page.getByRole("heading", { name: "data", exact: true }).waitFor();
   await page.getByRole("link", { name: "Stacks" }).first().click();
   await page.getByText("There is no stack in this project.").waitFor();
 });

@@ -5,7 +5,7 @@ import { get, post, remove } from "../api";
 import { Confirm, Field, Loading, quoted, useLoaded } from "../parts";
 import { Protect } from "../guards";
 import { type PlanDocument, PlanTable } from "../plan_table";
-import { go } from "../route";
+import { goWhenDone } from "../route";
 import type { StackData, StackJson } from "./stack_data";
 
 interface Action {
@@ -84,8 +84,9 @@ function Delete({ data, close }: { data: StackData; close: () => void }) {
       disabled={typed.value !== data.root.name}
       close={close}
       act={async () => {
+        const goOn = goWhenDone();
         await remove(data.base);
-        go("stacks");
+        goOn("stacks");
       }}
     >
       {plan.value.value ? <PlanTable plan={plan.value.value} /> : <Loading error={plan.error.value} />}

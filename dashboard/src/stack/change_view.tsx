@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { post } from "../api";
 import { Command, Failure, Field, Loading, quoted } from "../parts";
-import { go } from "../route";
+import { goWhenDone } from "../route";
 import { shown } from "../value";
 import type { StackData } from "./stack_data";
 
@@ -21,10 +21,11 @@ export function ChangeView({ data }: { data: StackData }) {
   const submit = async (event: Event) => {
     event.preventDefault();
     busy.value = true;
+    const goOn = goWhenDone();
     try {
       const body = { action: "update", stack: stack.id, existing: true, parameters: Object.fromEntries(changed) };
       const made = await post<{ plan: { id: string } }>("/plans", body);
-      go("plans", made.plan.id);
+      goOn("plans", made.plan.id);
     } catch (failed) {
       error.value = failed;
     } finally {

@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { get, post, put } from "../api";
 import { Command, Confirm, Failure, Field, Id, LongTable, quoted, when } from "../parts";
-import { go } from "../route";
+import { goWhenDone } from "../route";
 import { shown } from "../value";
 import type { StackData } from "./stack_data";
 
@@ -50,10 +50,11 @@ export function DriftView({ data }: { data: StackData }) {
   /** Saves the plan that gives the objects the values of the template again, or the template those of the objects. */
   const plan = async (verb: "repair" | "accept") => {
     busy.value = true;
+    const goOn = goWhenDone();
     try {
       const { plan } = await post<{ plan: { id: string } | null }>(`${data.base}/drift/${verb}`, {});
       error.value = undefined;
-      if (plan) go("plans", plan.id);
+      if (plan) goOn("plans", plan.id);
       else await check();
     } catch (failed) {
       error.value = failed;

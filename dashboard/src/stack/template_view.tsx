@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 import { structuredPatch } from "diff";
 import { get, post } from "../api";
 import { Command, Failure, Loading, quoted, useLoaded, when } from "../parts";
-import { go } from "../route";
+import { goWhenDone } from "../route";
 import { yaml } from "../value";
 import type { StackData } from "./stack_data";
 
@@ -123,9 +123,10 @@ function Return({ data, revision }: { data: StackData; revision: number }) {
   const busy = useSignal(false);
   const plan = async () => {
     busy.value = true;
+    const goOn = goWhenDone();
     try {
       const body = { action: "update", stack: data.root.id, existing: true, revision: String(revision) };
-      go("plans", (await post<{ plan: { id: string } }>("/plans", body)).plan.id);
+      goOn("plans", (await post<{ plan: { id: string } }>("/plans", body)).plan.id);
     } catch (failed) {
       error.value = failed;
       busy.value = false;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use kiln_testcloud::{Quota, Testcloud};
 use serde_json::{Value, json};
 
-use crate::client::{Client, NOBODY, start, start_building, text};
+use crate::client::{Client, NOBODY, start, text};
 
 const V2: &str = "/compute/v2.1";
 
@@ -80,7 +80,7 @@ async fn several_networks_are_ambiguous() {
 #[tokio::test]
 async fn a_deleted_server_leaves_nothing() {
     // Long enough to see it in progress.
-    let (cloud, demo) = start_building(Duration::from_secs(2)).await;
+    let (cloud, demo) = start().await;
     let (image, network) = parts(&demo).await;
     let before = cloud.snapshot();
     let own = demo.make("/network/v2.0/ports", json!({"port": {"network_id": network}})).await;
@@ -111,7 +111,7 @@ async fn a_deleted_server_leaves_nothing() {
 
 #[tokio::test]
 async fn actions_require_the_right_state() {
-    let (_cloud, demo) = start_building(Duration::from_secs(2)).await;
+    let (_cloud, demo) = start().await;
     let (image, _) = parts(&demo).await;
     let id = demo.make(&format!("{V2}/servers"), server(&image, json!("none"), json!({}))).await;
     let (one, action) = (format!("{V2}/servers/{id}"), format!("{V2}/servers/{id}/action"));
