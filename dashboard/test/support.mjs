@@ -123,7 +123,9 @@ export async function api({ url, cloud }, method, path, body, user = "demo") {
   const headers = { "x-auth-token": secret, "content-type": "application/json" };
   const response = await fetch(`${url}/v1/${project}${path}`, { method, headers, body: body && JSON.stringify(body) });
   const text = await response.text();
-  return { status: response.status, body: text ? JSON.parse(text) : null };
+  // As Heat, an update answers with a page.
+  const isJson = response.headers.get("content-type")?.startsWith("application/json");
+  return { status: response.status, body: text && isJson ? JSON.parse(text) : null };
 }
 
 /** Saves a picture for the documentation, if KILN_PICTURES names a folder. */

@@ -186,8 +186,8 @@ test("revisions are shown and compared, and a plan returns to one", async () => 
   await page.getByRole("region", { name: "Template" }).getByText("environment:").waitFor();
   assert.ok(!(await page.content()).includes("planted-secret"), "hidden parameters are masked");
   await page.getByRole("button", { name: "Plan to return to 1" }).click();
-  await page.getByText("Execute").waitFor();
-  await page.getByText("size").first().waitFor();
+  await page.getByRole("heading", { name: "update revised" }).waitFor();
+  await page.getByText("length").first().waitFor();
   assert.deepEqual(page.messages, []);
 });
 

@@ -39,6 +39,7 @@ export function TemplateView({ data }: { data: StackData }) {
     <label>
       {label}{" "}
       <select
+        aria-label={label}
         value={signal.value ?? ""}
         onChange={(event) => (signal.value = Number(event.currentTarget.value) || undefined)}
       >
