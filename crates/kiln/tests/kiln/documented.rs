@@ -44,7 +44,8 @@ resources:
 ";
 
 /// Commands that run until they are stopped.
-const SERVERS: [&str; 6] = ["kiln serve", "kiln api", "kiln engine", "kiln demo", "kiln testcloud", "--follow"];
+const SERVERS: [&str; 7] =
+    ["kiln serve", "kiln api", "kiln engine", "kiln demo", "kiln testcloud", "kiln dashboard", "--follow"];
 /// Commands that exit with 1 if they find something, or nothing.
 const FINDERS: [&str; 14] = [
     "take-over compare --heat-config heat.conf --config-file kiln.conf --stack web --live",
@@ -222,6 +223,8 @@ fn shell(folder: &Folder, cloud: &Testcloud, service: &Service, line: &str) -> O
     }
     // The service that runs has the socket of its configuration.
     command.env("OS_KILN__API_SOCKET", folder.path().join("another.sock"));
+    // No browser starts.
+    command.env("BROWSER", "true");
     command.env("PYTHONPATH", Path::new(ROOT).join("plugins/python")).env("PYTHONDONTWRITEBYTECODE", "1");
     command.env("OS_ORCHESTRATION_ENDPOINT_OVERRIDE", format!("{}/v1/%(project_id)s", service.url));
     command.output().unwrap()

@@ -90,7 +90,17 @@ async fn a_schedule_repairs_nothing_in_maintenance_and_nothing_that_is_guarded()
     };
     maintenance("on");
     maintenance("off");
-    world.run(&["drift", "schedule", "set", "web", "--every", "1s", "--repair"]).ok();
+    let schedule = || world.run(&["drift", "schedule", "set", "web", "--every", "1s", "--repair"]);
+    // If the API has seen the maintenance, it sees its end some seconds later.
+    let mut ran = schedule();
+    for _ in 0..100 {
+        if ran.code == 0 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        ran = schedule();
+    }
+    ran.ok();
     until(&world, "compared", |one| one["Status"] == "IN_SYNC");
 
     maintenance("on");
