@@ -2,7 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import { get, path, put, remove } from "./api";
-import { Confirm, Field, Id, Loading, LongTable, quoted, useLoaded, when } from "./parts";
+import { Confirm, Id, Loading, LongTable, TextField, option, quoted, useLoaded, when } from "./parts";
 import { link } from "./route";
 import { loadStacks } from "./stacks";
 
@@ -125,17 +125,13 @@ export function Protect({ stack, close }: { stack: string; close: () => void }) 
     ...(resources.value && { resources: resources.value }),
     ...(reason.value && { reason: reason.value }),
   };
-  const words = [
-    `kiln stack protect ${quoted(stack)}`,
-    ...(resources.value ? [`--resource ${quoted(resources.value)}`] : []),
-    ...verbs.value.map((verb) => `--from ${verb}`),
-    ...(reason.value ? [`--reason ${quoted(reason.value)}`] : []),
-  ];
+  const from = verbs.value.map((verb) => option("--from", verb)).join("");
+  const command = `kiln stack protect ${quoted(stack)}${option("--resource", resources.value)}${from}`;
   return (
     <Confirm
       title={`Protect ${stack}`}
       label="Protect"
-      command={words.join(" ")}
+      command={command + option("--reason", reason.value)}
       disabled={verbs.value.length === 0}
       close={close}
       act={() => put("/guards", body)}
@@ -149,19 +145,12 @@ export function Protect({ stack, close }: { stack: string; close: () => void }) 
           </label>
         ))}
       </fieldset>
-      <Field
+      <TextField
         label="Resources"
         hint="A path such as db or group/*/volume; empty: the stack itself"
-        value={resources.value}
-        onInput={(event) => (resources.value = event.currentTarget.value)}
-        autocomplete="off"
+        text={resources}
       />
-      <Field
-        label="Reason"
-        value={reason.value}
-        onInput={(event) => (reason.value = event.currentTarget.value)}
-        autocomplete="off"
-      />
+      <TextField label="Reason" text={reason} />
     </Confirm>
   );
 }

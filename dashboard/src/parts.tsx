@@ -226,6 +226,11 @@ export function quoted(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }
 
+/** An option of a command with its value, after a space; nothing for an empty value. */
+export function option(name: string, value: string): string {
+  return value && ` ${name} ${quoted(value)}`;
+}
+
 export function Tabs(props: { base: string[]; tabs: [string, string][]; current: string }) {
   return (
     <nav class="tabs" aria-label="Views">
@@ -252,6 +257,12 @@ export function Field(props: { label: string; hint?: string } & JSX.InputHTMLAtt
       )}
     </div>
   );
+}
+
+/** A field for a text. */
+export function TextField({ text, label, hint }: { text: Signal<string>; label: string; hint?: string }) {
+  const type = (event: Event) => (text.value = (event.currentTarget as HTMLInputElement).value);
+  return <Field label={label} hint={hint} value={text.value} onInput={type} autocomplete="off" />;
 }
 
 /** A duration for people: 350 ms, 4.2 s, 3 m 05 s. */

@@ -1,13 +1,13 @@
 //! Which part answers a request.
 
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 use axum::Router;
 use axum::body::Body;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::any;
-use futures::FutureExt as _;
 use http::header::{CACHE_CONTROL, HeaderValue, LOCATION};
 use http::request::Parts as Head;
 use http::{Method, Request, StatusCode};
@@ -65,17 +65,12 @@ impl Dashboard {
     ///
     /// # Errors
     /// The listener fails.
-    pub async fn serve(
-        &self,
-        listener: TcpListener,
-        stop: impl Future<Output = ()> + Send + 'static,
-    ) -> io::Result<()> {
-        let stopped = Box::pin(stop).shared();
-        let serving = axum::serve(listener, self.router()).with_graceful_shutdown(stopped.clone());
-        // A stream of events would never end.
+    pub async fn serve(&self, listener: TcpListener, stop: impl Future<Output = ()>) -> io::Result<()> {
+        let service = self.router().into_make_service_with_connect_info::<SocketAddr>();
+        // Nobody waits for the requests that run: a stream of events would never end.
         tokio::select! {
-            ended = serving => ended,
-            () = stopped => Ok(()),
+            ended = axum::serve(listener, service) => ended,
+            () = stop => Ok(()),
         }
     }
 
@@ -98,9 +93,9 @@ impl Dashboard {
         let place = Place::of(&head, self.inner.proxy_headers);
         let path = head.uri.path().strip_prefix("/dashboard").unwrap_or_default().to_owned();
         if let Some(owner) = &self.inner.owner
-            && let Some(answer) = self.of_owner(owner, &head, &path, &place).map_err(Response::from).transpose()
+            && let Some(answer) = self.of_owner(owner, &head, &path, &place)
         {
-            let mut response = answer.unwrap_or_else(|refused| refused);
+            let mut response = answer.unwrap_or_else(Into::into);
             page_request::protect(response.headers_mut());
             return response;
         }
@@ -120,13 +115,17 @@ impl Dashboard {
         response
     }
 
-    /// Opens the session of the owner; `None`: another request, at the right address.
-    fn of_owner(&self, owner: &Owner, head: &Head, path: &str, place: &Place) -> Result<Option<Response>, PageError> {
-        owner.check(place)?;
-        let Some(session) = (path == "/").then(|| owner.open(head.uri.query())).flatten() else { return Ok(None) };
-        let mut response = (StatusCode::FOUND, [(LOCATION, "./")]).into_response();
-        place.set_cookie(response.headers_mut(), &session?.sealed(&self.inner.seal)?)?;
-        Ok(Some(response))
+    /// Opens the session of the owner, or refuses a request; `None`: another request, at the right address.
+    fn of_owner(&self, owner: &Owner, head: &Head, path: &str, place: &Place) -> Option<Result<Response, PageError>> {
+        if let Err(refused) = owner.check(place) {
+            return Some(Err(refused));
+        }
+        let session = (path == "/").then(|| owner.open(head)).flatten()?;
+        Some(session.and_then(|session| {
+            let mut response = (StatusCode::FOUND, [(LOCATION, "./")]).into_response();
+            place.set_cookie(response.headers_mut(), &session.sealed(&self.inner.seal)?)?;
+            Ok(response)
+        }))
     }
 
     /// Requests of the page about its session.

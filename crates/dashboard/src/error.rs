@@ -17,6 +17,9 @@ pub(crate) enum PageError {
     /// The key of the address is another one, or was used.
     #[error("This address can be used once. Run 'kiln dashboard' again.")]
     Key,
+    /// The key comes from another user of the machine.
+    #[error("This dashboard is of another user of this machine.")]
+    OtherUser,
     /// Nobody signs in to a dashboard without a Keystone.
     #[error("This dashboard has no Keystone. Run 'kiln dashboard' again.")]
     NoKeystone,
@@ -64,7 +67,9 @@ impl PageError {
             Self::SignedOut | Self::Refused => StatusCode::UNAUTHORIZED,
             Self::OtherProject(_) => StatusCode::CONFLICT,
             Self::Form(_) | Self::TooLarge(_) => StatusCode::BAD_REQUEST,
-            Self::Foreign(_) | Self::NoProject | Self::Key | Self::NoKeystone => StatusCode::FORBIDDEN,
+            Self::Foreign(_) | Self::NoProject | Self::Key | Self::OtherUser | Self::NoKeystone => {
+                StatusCode::FORBIDDEN
+            }
             Self::Host(_) => StatusCode::MISDIRECTED_REQUEST,
             Self::Keystone(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
@@ -77,6 +82,7 @@ impl PageError {
             Self::Foreign(_) => "Foreign",
             Self::Host(_) => "Host",
             Self::Key => "Key",
+            Self::OtherUser => "OtherUser",
             Self::NoKeystone => "NoKeystone",
             Self::SignedOut => "SignedOut",
             Self::OtherProject(_) => "OtherProject",

@@ -9,6 +9,7 @@
 //! The source of the page is in the folder `dashboard/`; `npm run build` there writes `files/`. The threats that this crate
 //! answers to are in `docs/dashboard.md`.
 
+mod connection;
 mod dashboard;
 mod error;
 mod files;

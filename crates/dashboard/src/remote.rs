@@ -1,13 +1,15 @@
 //! The REST API of another machine, for a dashboard that runs alone.
 
+use std::time::Duration;
+
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::response::{IntoResponse as _, Response};
-use http::header::{CONNECTION, CONTENT_LENGTH, HOST, TRANSFER_ENCODING};
+use http::header::{CONTENT_LENGTH, HOST};
 use http::{Request, StatusCode};
 use kiln_cloud::{HttpRequest, SharedClient};
+use kiln_web::{end_to_end, url_at};
 use serde_json::json;
-use std::time::Duration;
 use url::Url;
 
 /// The largest body of a request: a template with its files.
@@ -23,26 +25,20 @@ pub fn remote(client: SharedClient, root: Url) -> Router {
 }
 
 async fn pass(client: &SharedClient, root: &Url, request: Request<Body>) -> Response {
-    let (mut head, body) = request.into_parts();
+    let (head, body) = request.into_parts();
     let Ok(body) = to_bytes(body, LONGEST).await else {
         return refused(StatusCode::PAYLOAD_TOO_LARGE, "the request is too large");
     };
-    let mut url = root.clone();
-    url.set_path(&format!("{}{}", root.path().trim_end_matches('/'), head.uri.path()));
-    url.set_query(head.uri.query());
-    for name in [HOST, CONTENT_LENGTH, TRANSFER_ENCODING] {
-        head.headers.remove(name);
-    }
+    let url = url_at(root, &head);
+    let mut headers = end_to_end(&head.headers);
+    headers.remove(HOST);
+    headers.remove(CONTENT_LENGTH);
     let body = (!body.is_empty()).then_some(body);
-    let timeout = Duration::MAX;
-    let request = HttpRequest { method: head.method, url, headers: head.headers, body, timeout };
+    let request = HttpRequest { method: head.method, url, headers, body, timeout: Duration::MAX };
     match client.stream(request).await {
         Ok(answer) => {
             let mut response = Response::new(Body::from_stream(answer.body));
-            (*response.status_mut(), *response.headers_mut()) = (answer.status, answer.headers);
-            for name in [CONNECTION, TRANSFER_ENCODING] {
-                response.headers_mut().remove(name);
-            }
+            (*response.status_mut(), *response.headers_mut()) = (answer.status, end_to_end(&answer.headers));
             response
         }
         Err(error) => refused(StatusCode::BAD_GATEWAY, &format!("the service at {root} does not answer: {error}")),

@@ -1,7 +1,10 @@
 //! A dashboard that its user runs alone.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+use std::net::SocketAddr;
+
 use axum::body::{Body, to_bytes};
+use axum::extract::ConnectInfo;
 use http::header::{COOKIE, HOST, LOCATION, SET_COOKIE};
 use http::{Request, StatusCode};
 use kiln_dashboard::{Dashboard, Owner, OwnerAccess, Parts, Router};
@@ -18,7 +21,7 @@ fn dashboard() -> (Router, String) {
         axum::Json(json!({ "uri": request.uri().to_string(), "token": token }))
     });
     let access = OwnerAccess::Local { project: "local".to_owned() };
-    let owner = Owner::new(AT.to_owned(), &access).unwrap();
+    let owner = Owner::new(AT.parse().unwrap(), &access).unwrap();
     let address = owner.address().expose().clone();
     let secret = Secret::new("secret".to_owned());
     let dashboard = Dashboard::new(Parts { api, connector: None, secret, proxy_headers: false, owner: Some(owner) });
@@ -27,6 +30,7 @@ fn dashboard() -> (Router, String) {
 
 async fn get(router: &Router, host: &str, path: &str, cookie: &str) -> (StatusCode, http::HeaderMap, Value) {
     let request = Request::get(path).header(HOST, host).header(COOKIE, cookie).header("x-kiln-dashboard", "local");
+    let request = request.extension(ConnectInfo(SocketAddr::from(([127, 0, 0, 1], 40_000))));
     let answer = router.clone().oneshot(request.body(Body::empty()).unwrap()).await.unwrap();
     let (head, body) = answer.into_parts();
     let body = to_bytes(body, 1 << 20).await.unwrap();

@@ -8,13 +8,15 @@ use std::time::Duration;
 use axum::body::Body;
 use axum::response::Response;
 use bytes::Bytes;
-use http::header::{CONNECTION, CONTENT_LENGTH, HeaderValue, VIA};
+use http::header::{CONTENT_LENGTH, HeaderValue, VIA};
 use http::request::Parts;
-use http::{HeaderMap, Method, StatusCode};
+use http::{Method, StatusCode};
 use kiln_cloud::{HttpRequest, Transport, TransportError};
 use kiln_store::{Owner, OwnerStore};
 use tokio::sync::Semaphore;
 use url::Url;
+
+use crate::gateway::{end_to_end, url_at};
 
 /// How often the owner of a project is asked for while the project is being switched.
 const ASKED: Duration = Duration::from_millis(250);
@@ -24,18 +26,6 @@ const HELD: Duration = Duration::from_secs(50);
 const AGAIN: Duration = Duration::from_secs(1);
 /// How long Heat may take: it waits itself for its engines, with the settings of kolla for ten minutes.
 const LONGEST: Duration = Duration::from_mins(11);
-/// The headers of a connection, which are not passed on (RFC 9110, 7.6.1).
-const OF_CONNECTION: [&str; 9] = [
-    "connection",
-    "expect",
-    "keep-alive",
-    "proxy-authenticate",
-    "proxy-authorization",
-    "te",
-    "trailer",
-    "transfer-encoding",
-    "upgrade",
-];
 /// The name of Kiln in the header `Via`.
 const NAME: &str = "1.1 kiln";
 
@@ -184,7 +174,7 @@ impl Heat {
         }
         let request = HttpRequest {
             method: head.method.clone(),
-            url: self.url_of(head),
+            url: url_at(&self.url, head),
             headers,
             body: (!body.is_empty()).then_some(body),
             timeout: LONGEST,
@@ -199,25 +189,6 @@ impl Heat {
         response.extensions_mut().insert(Passed);
         Ok(response)
     }
-
-    /// The URL of a request at Heat. The path stays as the client has encoded it: signatures cover it.
-    fn url_of(&self, head: &Parts) -> Url {
-        let mut url = self.url.clone();
-        url.set_path(&format!("{}{}", url.path().trim_end_matches('/'), head.uri.path()));
-        url.set_query(head.uri.query());
-        url
-    }
-}
-
-/// The headers without those of the connection, and without those that the header `Connection` names.
-fn end_to_end(headers: &HeaderMap) -> HeaderMap {
-    let named = headers.get_all(CONNECTION).iter().filter_map(|value| value.to_str().ok());
-    let named: Vec<String> = named.flat_map(|names| names.split(',')).map(|name| name.trim().to_lowercase()).collect();
-    let mut kept = headers.clone();
-    for name in OF_CONNECTION.into_iter().chain(named.iter().map(String::as_str)) {
-        kept.remove(name);
-    }
-    kept
 }
 
 #[cfg(test)]
@@ -226,8 +197,8 @@ mod tests {
     use std::sync::Mutex;
 
     use async_trait::async_trait;
-    use http::Request;
     use http::header::HeaderName;
+    use http::{HeaderMap, Request};
     use kiln_cloud::HttpResponse;
 
     use super::*;

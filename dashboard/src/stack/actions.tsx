@@ -2,7 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import { get, post, remove } from "../api";
-import { Confirm, Field, Loading, quoted, useLoaded } from "../parts";
+import { Confirm, Loading, TextField, quoted, useLoaded } from "../parts";
 import { Protect } from "../guards";
 import { type PlanDocument, PlanTable } from "../plan_table";
 import { goWhenDone } from "../route";
@@ -90,12 +90,7 @@ function Delete({ data, close }: { data: StackData; close: () => void }) {
       }}
     >
       {plan.value.value ? <PlanTable plan={plan.value.value} /> : <Loading error={plan.error.value} />}
-      <Field
-        label={`Type the name of the stack: ${data.root.name}`}
-        value={typed.value}
-        onInput={(event) => (typed.value = event.currentTarget.value)}
-        autocomplete="off"
-      />
+      <TextField label={`Type the name of the stack: ${data.root.name}`} text={typed} />
     </Confirm>
   );
 }

@@ -2,7 +2,7 @@
 
 import { useSignal } from "@preact/signals";
 import { get, post, put } from "../api";
-import { Command, Confirm, Failure, Field, Id, LongTable, quoted, when } from "../parts";
+import { Command, Confirm, Failure, Id, LongTable, TextField, option, quoted, when } from "../parts";
 import { goWhenDone } from "../route";
 import { shown } from "../value";
 import type { StackData } from "./stack_data";
@@ -152,17 +152,13 @@ function Ignore(props: { data: StackData; one: Drifted; close: () => void; done:
   const place = known?.path.join("/") ?? one.resource_name;
   const ignore = one.differences.map((each) => `${place}.${each.property}`);
   const stack = data.root.name;
-  const words = [
-    `kiln stack drift ${quoted(stack)}`,
-    ...ignore.map((each) => `--ignore ${quoted(each)}`),
-    ...(leave.value ? ["--leave"] : []),
-    ...(reason.value ? [`--reason ${quoted(reason.value)}`] : []),
-  ];
+  const ignored = ignore.map((each) => option("--ignore", each)).join("");
+  const command = `kiln stack drift ${quoted(stack)}${ignored}${leave.value ? " --leave" : ""}`;
   return (
     <Confirm
       title={`Ignore changes of ${place}`}
       label="Ignore"
-      command={words.join(" ")}
+      command={command + option("--reason", reason.value)}
       close={props.close}
       act={async () => {
         await put("/guards", { stack, ignore, leave: leave.value, reason: reason.value });
@@ -174,12 +170,7 @@ function Ignore(props: { data: StackData; one: Drifted; close: () => void; done:
         <input type="checkbox" checked={leave.value} onChange={() => (leave.value = !leave.value)} /> No update writes these
         properties either
       </label>
-      <Field
-        label="Reason"
-        value={reason.value}
-        onInput={(event) => (reason.value = event.currentTarget.value)}
-        autocomplete="off"
-      />
+      <TextField label="Reason" text={reason} />
     </Confirm>
   );
 }

@@ -3,7 +3,7 @@
 import { useSignal } from "@preact/signals";
 import { get, patch, path, post } from "../api";
 import type { EventJson, StackId } from "../event";
-import { Command, Confirm, Field, Id, Loading, quoted, Status, useLoaded, when } from "../parts";
+import { Command, Confirm, Id, Loading, Status, TextField, option, quoted, useLoaded, when } from "../parts";
 import { shown } from "../value";
 import type { StackData } from "./stack_data";
 import { keyOf } from "./tree";
@@ -100,7 +100,6 @@ function ResourceActions(props: { base: string; stack: string; name: string; sta
     open.value = action;
   };
   const of = `${quoted(stack)} ${quoted(name)}`;
-  const given = (option: string) => (text.value ? ` ${option} ${quoted(text.value)}` : "");
   const actions = {
     mark: {
       label: "Mark unhealthy",
@@ -113,14 +112,14 @@ function ResourceActions(props: { base: string; stack: string; name: string; sta
       label: "Signal",
       explains: "A policy scales its group, a wait condition gets its data, a deployment ends.",
       field: "Data (JSON)",
-      command: `kiln stack resource signal ${of}${given("--data")}`,
+      command: `kiln stack resource signal ${of}${option("--data", text.value)}`,
       act: () => post(`${base}/signal`, text.value ? JSON.parse(text.value) : {}),
     },
     forget: {
       label: "Forget",
       explains: "The resource leaves the stack, and its object stays in the cloud: nobody deletes it any more.",
       field: "Reason",
-      command: `kiln stack resource forget ${of}${given("--reason")}`,
+      command: `kiln stack resource forget ${of}${option("--reason", text.value)}`,
       act: () => post(`${base}/forget`, text.value ? { reason: text.value } : {}),
     },
   };
@@ -151,12 +150,7 @@ function ResourceActions(props: { base: string; stack: string; name: string; sta
           }}
         >
           <p>{action.explains}</p>
-          <Field
-            label={action.field}
-            value={text.value}
-            onInput={(event) => (text.value = event.currentTarget.value)}
-            autocomplete="off"
-          />
+          <TextField label={action.field} text={text} />
         </Confirm>
       )}
     </span>

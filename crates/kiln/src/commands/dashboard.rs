@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 
 use anyhow::Context as _;
 use clap::Args;
-use kiln_client::{segment, stack_path};
+use kiln_client::segment;
 use kiln_console::output::print;
 use kiln_dashboard::{Dashboard, Owner, Parts};
 use kiln_server::shutdown;
@@ -56,8 +56,8 @@ impl DashboardArgs {
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.port));
         let listener =
             TcpListener::bind(address).await.with_context(|| format!("cannot listen on port {}", self.port))?;
-        let host = listener.local_addr().context("cannot determine the port")?.to_string();
-        let owner = Owner::new(host, &access).ok_or_else(|| Failure::new("your token has no project"))?;
+        let address = listener.local_addr().context("cannot determine the port")?;
+        let owner = Owner::new(address, &access).ok_or_else(|| Failure::new("your token has no project"))?;
         let url = format!("{}{shown}", owner.address().expose());
         let secret = Secret::new(Chance::from_os().uuid().to_string());
         let dashboard = Dashboard::new(Parts { api, connector, secret, proxy_headers: false, owner: Some(owner) });
@@ -74,9 +74,8 @@ impl DashboardArgs {
 
 /// The place of a stack in the page.
 async fn place_of(connection: &Connection, stack: &str) -> Outcome<String> {
-    let found = connection.client.get(&stack_path(stack), &vec![]).await?;
-    let of = |key: &str| found.get("stack").and_then(|stack| stack.str_at(key)).unwrap_or_default();
-    Ok(format!("#/stacks/{}/{}", segment(of("stack_name")), of("id")))
+    let found = connection.client.stack(stack, false).await?;
+    Ok(format!("#/stacks/{}/{}", segment(found.name()), found.id()))
 }
 
 /// Refuses a Heat by name: most views would be empty.

@@ -2,6 +2,8 @@
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{TcpListener, TcpStream};
+use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
@@ -119,6 +121,30 @@ async fn the_stacks_of_this_machine_are_shown_without_a_service() {
     assert!(listed.contains("\"stack_name\":\"one\""), "{listed}");
     let again = send(&page.host, "GET", &page.path, &[], "");
     assert!(again.starts_with("HTTP/1.1 403") && again.contains("can be used once"), "{again}");
+    assert_eq!(page.stop(), Some(0));
+}
+
+/// The key is among the arguments of the browser, where all users of the machine can read it.
+#[tokio::test(flavor = "multi_thread")]
+async fn another_user_of_the_machine_cannot_use_the_key() {
+    if std::fs::metadata("/proc/self").unwrap().uid() != 0 {
+        eprintln!("skipped: only root can become another user");
+        return;
+    }
+    let (cloud, folder) = (Testcloud::builder().start().await.unwrap(), Folder::new("dashboard-users"));
+    let page = Page::start(folder.client(&cloud, "http://localhost", &["--local", "dashboard", "--no-browser"]));
+    let script = format!(
+        "exec 3<>/dev/tcp/{}; printf 'GET {} HTTP/1.1\\r\\nhost: {}\\r\\nconnection: close\\r\\n\\r\\n' >&3; cat <&3",
+        page.host.replace(':', "/"),
+        page.path,
+        page.host
+    );
+    let stranger = Command::new("bash").args(["-c", &script]).uid(65534).output().unwrap();
+    let answer = String::from_utf8(stranger.stdout).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 403") && answer.contains("of another user"), "{answer} {:?}", stranger.stderr);
+    assert!(!answer.contains("set-cookie"), "{answer}");
+    // The key is still good for its user.
+    page.open();
     assert_eq!(page.stop(), Some(0));
 }
 

@@ -63,7 +63,8 @@ impl Places {
                     let name = entry.resource_type.name.as_str();
                     let within = GROUPS.iter().find(|(group, _)| *group == name).map(|(_, within)| *within);
                     let within = within.filter(|_| group.within.is_none());
-                    let why = format!("it is in the nested stack of a resource of type {name}, which Kiln has written");
+                    let why =
+                        format!("it is in the nested stack of a resource of type {name}, whose template Kiln makes");
                     let within = within.ok_or_else(|| refused(path, &why))?;
                     let (file, resource) = (group.file.clone(), group.resource.clone());
                     Place { file, resource, within: Some(within), from: group.from }

@@ -28,8 +28,8 @@ pub(super) struct Templates {
     pub(super) parameters: Map,
     pub(super) values: Vec<AcceptedValue>,
     pub(super) hidden: HiddenValues,
-    /// What is written: a place has one value.
-    written: HashMap<(Option<String>, PropertyPlace), Value>,
+    /// What is written, and at which keys of the template: a place has one value.
+    written: HashMap<(Option<String>, PropertyPlace), (Value, Vec<String>)>,
 }
 
 /// A template that may have changed.
@@ -72,16 +72,15 @@ impl Templates {
 
     /// The template of the stack, and the files that have changed.
     pub(super) fn texts(&mut self) -> (Value, Files) {
-        let mut files = BTreeMap::new();
-        let mut template = Value::Null;
+        let (mut template, mut files) = (Value::Null, Files::default());
         for (name, edited) in std::mem::take(&mut self.edited) {
             match name {
                 None => template = edited.template,
-                Some(name) if edited.is_changed => drop(files.insert(name, text::json(&edited.template))),
+                Some(name) if edited.is_changed => drop(files.0.insert(name, text::json(&edited.template))),
                 Some(_) => {}
             }
         }
-        (template, Files(files.into_iter().collect()))
+        (template, files)
     }
 
     /// Writes the value of an object where the template has that of the property. `path`: that of the resource.
@@ -115,16 +114,12 @@ impl Templates {
     ) -> Result<Written, Error> {
         let place = &places.0[at];
         let at = (place.file.clone(), place.property(property));
-        let other = self.written.get(&at).filter(|other| *other != value);
-        if other.is_some() {
-            return Err(refused(what, OTHERS));
+        if let Some((other, keys)) = self.written.get(&at) {
+            let (file, keys) = (at.0, keys.clone());
+            return if other == value { Ok(Written::Template { file, keys }) } else { Err(refused(what, OTHERS)) };
         }
-        let is_written = self.written.contains_key(&at);
         let edited = self.template(what, place.file.as_ref())?;
         let keys = at.1.keys(edited.words);
-        if is_written {
-            return Ok(Written::Template { file: at.0, keys });
-        }
         let given = value_at(&edited.template, &keys);
         let parameter = match given {
             Some(Value::Map(call)) if is_call(call) => match parameter_of(call) {
@@ -143,25 +138,22 @@ impl Templates {
             }
             _ => None,
         };
-        match (parameter, place.from) {
-            (Some(parameter), None) => {
-                let other = self.parameters.insert(parameter.clone(), value.clone());
-                if other.is_some_and(|other| other != *value) {
-                    return Err(refused(what, OTHERS));
-                }
-                Ok(Written::Parameter(parameter))
-            }
-            (Some(parameter), Some(from)) => self.write(what, places, from, &parameter, value),
-            (None, _) => {
-                let edited = self.template(what, place.file.as_ref())?;
-                let missing = "the template has no such resource, or computes its properties";
-                set_value_at(&mut edited.template, &keys, value.clone()).ok_or_else(|| refused(what, missing))?;
-                edited.is_changed = true;
-                let file = at.0.clone();
-                self.written.insert(at, value.clone());
-                Ok(Written::Template { file, keys })
-            }
+        let Some(parameter) = parameter else {
+            let missing = "the template has no such resource, or computes its properties";
+            set_value_at(&mut edited.template, &keys, value.clone()).ok_or_else(|| refused(what, missing))?;
+            edited.is_changed = true;
+            let file = at.0.clone();
+            self.written.insert(at, (value.clone(), keys.clone()));
+            return Ok(Written::Template { file, keys });
+        };
+        if let Some(from) = place.from {
+            return self.write(what, places, from, &parameter, value);
         }
+        let other = self.parameters.insert(parameter.clone(), value.clone());
+        if other.is_some_and(|other| other != *value) {
+            return Err(refused(what, OTHERS));
+        }
+        Ok(Written::Parameter(parameter))
     }
 
     fn template(&mut self, what: &str, file: Option<&String>) -> Result<&mut Edited, Error> {

@@ -133,7 +133,8 @@ impl<'r> Columns<'r> {
         Ok((row, self.count()?))
     }
 
-    /// [`super::schema::ENTRY_COLUMNS`], with the time until it may be sent.
+    /// An entry of the outbox, its root and destination, and the microseconds until it may be sent. Its columns: `seq`, now,
+    /// `due`, `created`, `attempts`, `id`, `root`, `destination`, `body`.
     pub(super) fn entry(&mut self) -> Result<(OutboxEntry, StackId, Destination, i64), Fault> {
         let (number, now): (i64, i64) = (self.int()?, self.int()?);
         let (due, created) = (self.int()?, self.int()?);

@@ -37,6 +37,22 @@ async fn settled(store: &dyn Store, name: &str) -> (Stack, Resource) {
     (store.stack(made.id).await.unwrap().unwrap(), row)
 }
 
+/// A settled nested stack with one resource, of the resource `owner` in `above`.
+async fn settled_below(store: &dyn Store, above: &Stack, owner: &Resource) -> (Stack, Resource) {
+    let made = store.create_stack(crate::make::child(above, owner)).await.unwrap();
+    let lease = claim(store, engine(), made.id).await;
+    let row = resource(made.id, "inner");
+    let save = Batch { save: vec![row.clone()].into(), ..settling(settle(1, Action::Create, Status::Complete)) };
+    store.commit(lease, save).await.unwrap();
+    store.release(&[lease]).await.unwrap();
+    (store.stack(made.id).await.unwrap().unwrap(), row)
+}
+
+/// The move of a nested stack below another root stack and parent.
+fn moved_stack(stack: &Stack, root: &Stack, parent: Parent) -> MovedStack {
+    MovedStack { id: stack.id, writes: stack.writes, generation: stack.generation, root: root.id, parent }
+}
+
 #[tokio::test]
 async fn rows_move_between_stacks_in_one_transaction() {
     let mut beds = beds();
@@ -130,37 +146,18 @@ async fn a_nested_stack_moves_with_its_resource() {
         let store = &*bed.store;
         let (from, row) = settled(store, "from").await;
         let (to, _) = settled(store, "to").await;
-        let mut nested = Vec::new();
-        let mut above = from.clone();
-        let mut owner = row.clone();
-        for _ in 0..2 {
-            let made = store.create_stack(crate::make::child(&above, &owner)).await.unwrap();
-            let lease = claim(store, engine(), made.id).await;
-            let inner = resource(made.id, "inner");
-            let save =
-                Batch { save: vec![inner.clone()].into(), ..settling(settle(1, Action::Create, Status::Complete)) };
-            store.commit(lease, save).await.unwrap();
-            store.release(&[lease]).await.unwrap();
-            above = store.stack(made.id).await.unwrap().unwrap();
-            owner = inner;
-            nested.push(above.clone());
-        }
+        let (first, inner) = settled_below(store, &from, &row).await;
+        let (second, _) = settled_below(store, &first, &inner).await;
+        let nested = [first, second];
         let moved = Resource { stack: to.id, name: "moved".to_owned(), child: Some(nested[0].id), ..row.clone() };
         let parents = [
             Parent { stack: to.id, resource: row.id, resource_name: "moved".to_owned() },
             nested[1].parent.clone().unwrap(),
         ];
-        let one = |(stack, parent): (&Stack, Parent)| MovedStack {
-            id: stack.id,
-            writes: stack.writes,
-            generation: stack.generation,
-            root: to.id,
-            parent,
-        };
         let refactor = Refactor {
             stacks: vec![part(&to), part(&from)],
             rows: vec![moved],
-            nested: nested.iter().zip(parents.clone()).map(one).collect(),
+            nested: nested.iter().zip(parents.clone()).map(|(stack, parent)| moved_stack(stack, &to, parent)).collect(),
         };
         // A request to one of them since it was read.
         let mut late = refactor.clone();
@@ -220,18 +217,28 @@ async fn a_connection_that_is_cut_at_the_commit_moves_once() {
         if bed.is_server() {
             let proxy = Proxy::start(&bed).await;
             let store = proxy.store().await;
-            for after in [false, true] {
-                let (from, row) = settled(&*bed.store, &format!("from-{after}")).await;
-                let (to, _) = settled(&*bed.store, &format!("to-{after}")).await;
-                let moved = Resource { stack: to.id, ..row.clone() };
-                let refactor = Refactor { stacks: vec![part(&from), part(&to)], rows: vec![moved], nested: Vec::new() };
+            for (after, has_child) in [(false, false), (true, false), (false, true), (true, true)] {
+                let name = |side: &str| format!("{side}-{after}-{has_child}");
+                let (from, row) = settled(&*bed.store, &name("from")).await;
+                let (to, _) = settled(&*bed.store, &name("to")).await;
+                let child = if has_child { Some(settled_below(&*bed.store, &from, &row).await.0) } else { None };
+                let parent = Parent { stack: to.id, resource: row.id, resource_name: row.name.clone() };
+                let moved = Resource { stack: to.id, child: child.as_ref().map(|child| child.id), ..row.clone() };
+                let nested = child.iter().map(|child| moved_stack(child, &to, parent.clone())).collect();
+                let refactor = Refactor { stacks: vec![part(&from), part(&to)], rows: vec![moved], nested };
                 proxy.cut(Cut::AtCommit { after, left: 1 });
                 let stacks = store.refactor(&refactor).await.unwrap();
                 assert!(stacks.iter().all(|stack| stack.generation == 2 && stack.settled == 2), "{stacks:?}");
-                assert_eq!(bed.store.count_resources(to.id).await.unwrap(), 2);
+                // With the resource of the nested stack.
+                let moved = if has_child { 3 } else { 2 };
+                assert_eq!(bed.store.count_resources(to.id).await.unwrap(), moved);
                 assert_eq!(bed.store.count_resources(from.id).await.unwrap(), 0);
+                if let Some(child) = child {
+                    let child = bed.store.stack(child.id).await.unwrap().unwrap();
+                    assert_eq!((child.root, child.parent), (to.id, Some(parent)));
+                }
             }
-            assert!(proxy.cuts() >= 2, "{}", proxy.cuts());
+            assert!(proxy.cuts() >= 4, "{}", proxy.cuts());
             drop(store);
         }
         bed.end().await;
