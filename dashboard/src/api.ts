@@ -63,6 +63,9 @@ export function path(...parts: string[]): string {
 }
 
 export const get = <T>(path: string): Promise<T> => json<T>("api" + path, {});
+/** What the cloud has for a constraint of a parameter, such as `nova.flavor`: the first 200. */
+export const choices = async (constraint: string): Promise<NameAndId[]> =>
+  (await json<{ choices: NameAndId[] }>("choices" + path(constraint), {})).choices;
 export const post = <T>(path: string, body: unknown): Promise<T> => json<T>("api" + path, withBody("POST", body));
 export const put = <T>(path: string, body: unknown): Promise<T> => json<T>("api" + path, withBody("PUT", body));
 export const patch = <T>(path: string, body: unknown): Promise<T> => json<T>("api" + path, withBody("PATCH", body));

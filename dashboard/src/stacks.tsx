@@ -7,6 +7,7 @@ import type { StackEvent } from "./event";
 import { onEvents, onGap } from "./live";
 import { kindOf, Loading, LongTable, paced, Search, searched, Status, useLoaded, when } from "./parts";
 import { link } from "./route";
+import { type Filter, SavedFilters } from "./saved_filters";
 
 export interface Stack {
   id: string;
@@ -114,6 +115,10 @@ export function StacksView() {
   }, []);
   if (!value.value) return <Loading error={error.value} />;
   const matches = searched(search.value);
+  const set = (filter: Filter) => {
+    search.value = filter.search;
+    kind.value = KINDS.find((key) => key === filter.kind) ?? "all";
+  };
   const drift = watched.value.value;
   const isWatched = drift !== undefined && drift.size > 0;
   const all = [...value.value.values()];
@@ -138,6 +143,7 @@ export function StacksView() {
             ))}
           </select>
         </label>
+        <SavedFilters present={{ search: search.value, kind: kind.value }} plain={{ search: "", kind: "all" }} set={set} />
         <span class="quiet">
           {shown.length} of {all.length}
         </span>

@@ -84,6 +84,30 @@ test("a stack that another client creates appears, and two tabs have one connect
   assert.equal(streams.size, 1);
 });
 
+test("a filter of the list is saved by the browser", async () => {
+  const page = await opened();
+  const name = "<b>mine</b>";
+  assert.equal(await page.getByRole("button", { name: "Save the filter" }).count(), 0);
+  await page.getByLabel("Search stacks").fill("no-such-stack");
+  await page.getByLabel("State").selectOption("failed");
+  await page.getByRole("button", { name: "Save the filter" }).click();
+  await page.getByLabel("Name of the filter").fill(name);
+  await page.getByRole("button", { name: "Save", exact: true }).click();
+  await page.reload();
+  await page.getByRole("link", { name: "three-tier" }).waitFor();
+  await page.getByLabel("Saved filter").selectOption(name);
+  assert.equal(await page.getByLabel("Search stacks").inputValue(), "no-such-stack");
+  assert.equal(await page.getByLabel("State").inputValue(), "failed");
+  await page.getByText(/^0 of \d+$/).waitFor();
+  await page.getByRole("button", { name: "Forget the filter" }).click();
+  assert.equal(await page.getByLabel("Saved filter").count(), 0);
+  await page.evaluate(() => localStorage.setItem("kiln-filters", '{"a": 1, "b": {"search": "x", "kind": "none"}, "c": [null'));
+  await page.reload();
+  await page.getByRole("link", { name: "three-tier" }).waitFor();
+  assert.equal(await page.getByLabel("Saved filter").count(), 0);
+  assert.deepEqual(page.messages, []);
+});
+
 test("what others have changed is in the list, and a plan repairs it", async () => {
   const made = await create("drifting", {
     heat_template_version: "2018-08-31",

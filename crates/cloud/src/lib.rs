@@ -6,6 +6,7 @@
 mod address;
 mod breaker;
 mod catalog;
+mod choice;
 mod config;
 mod connector;
 mod credentials;
@@ -28,6 +29,7 @@ mod width;
 
 pub use address::{NoNetwork, networks};
 pub use catalog::{Catalog, CatalogService, Interface, official_type};
+pub use choice::{Choice, choices};
 pub use config::{CloudConfig, ConfigError, Environment};
 pub use connector::Connector;
 pub use credentials::{Credentials, Named, Scope};

@@ -8,7 +8,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::response::{IntoResponse as _, Response};
 use axum::routing::any;
-use http::header::{CACHE_CONTROL, HeaderValue, LOCATION};
+use http::header::{CACHE_CONTROL, HOST, HeaderValue, LOCATION};
 use http::request::Parts as Head;
 use http::{Method, Request, StatusCode};
 use kiln_cloud::Connector;
@@ -19,6 +19,7 @@ use tokio::net::TcpListener;
 use crate::error::PageError;
 use crate::files;
 use crate::forward;
+use crate::language::{Language, Sockets};
 use crate::login::{self, Form};
 use crate::owner::Owner;
 use crate::page_request::{self, Place};
@@ -38,6 +39,8 @@ pub struct Parts {
     pub proxy_headers: bool,
     /// The user who runs the dashboard alone; `None`: it is part of a service.
     pub owner: Option<Owner>,
+    /// What checks the texts in the editor of the page.
+    pub language: Arc<dyn Language>,
 }
 
 /// Everything below `/dashboard`. Cheap to clone.
@@ -52,13 +55,15 @@ struct Inner {
     seal: Seal,
     proxy_headers: bool,
     owner: Option<Owner>,
+    sockets: Sockets,
 }
 
 impl Dashboard {
     /// A dashboard of these parts.
     pub fn new(parts: Parts) -> Self {
-        let Parts { api, connector, secret, proxy_headers, owner } = parts;
-        Self { inner: Arc::new(Inner { api, connector, seal: Seal::new(&secret), proxy_headers, owner }) }
+        let Parts { api, connector, secret, proxy_headers, owner, language } = parts;
+        let (seal, sockets) = (Seal::new(&secret), Sockets::new(language));
+        Self { inner: Arc::new(Inner { api, connector, seal, proxy_headers, owner, sockets }) }
     }
 
     /// Serves the dashboard alone, until `stop` ends.
@@ -102,13 +107,12 @@ impl Dashboard {
         let mut response = match path.as_str() {
             // Relative, so that the prefix of a proxy stays.
             "" => (StatusCode::FOUND, [(LOCATION, "dashboard/")]).into_response(),
+            "/lsp" => self.language(head, &place).await.unwrap_or_else(Into::into),
             "/session" | "/projects" => self.session(&head, body, &path, &place).await.unwrap_or_else(Into::into),
-            _ => match path.strip_prefix("/api") {
-                Some(below) if below.starts_with('/') => {
-                    let below = below.to_owned();
-                    self.forward(head, body, &below, &place).await.unwrap_or_else(Into::into)
-                }
-                _ => files::answer(&head, path.trim_start_matches('/')),
+            path => match (path.strip_prefix("/api/"), path.strip_prefix("/choices/")) {
+                (Some(below), _) => self.forward(head, body, below, &place).await.unwrap_or_else(Into::into),
+                (None, Some(constraint)) => self.choices(&head, constraint, &place).await.unwrap_or_else(Into::into),
+                (None, None) => files::answer(&head, path.trim_start_matches('/')),
             },
         };
         page_request::protect(response.headers_mut());
@@ -170,7 +174,36 @@ impl Dashboard {
         page_request::check(&head, place)?;
         let session = required(Session::of(&head.headers, place, &self.inner.seal))?;
         page_request::check_project(&head, &session)?;
-        forward::forward(&self.inner.api, head, body, path, &session).await
+        forward::forward(&self.inner.api, head, body, &format!("/{path}"), &session).await
+    }
+
+    /// What the user may choose for a constraint of a parameter. One of few reads of the cloud, with the token of the session.
+    async fn choices(&self, head: &Head, constraint: &str, place: &Place) -> Result<Response, PageError> {
+        page_request::check(head, place)?;
+        let session = required(Session::of(&head.headers, place, &self.inner.seal))?;
+        page_request::check_project(head, &session)?;
+        if head.method != Method::GET {
+            return Err(PageError::Method);
+        }
+        let none = || PageError::NoList(constraint.to_owned());
+        let connector = self.inner.connector.as_ref().ok_or_else(none)?;
+        let choices = login::choices(connector, &session, constraint).await?.ok_or_else(none)?;
+        Ok(axum::Json(json!({ "choices": choices })).into_response())
+    }
+
+    /// Opens a socket to the language server, for those who may list the resource types.
+    async fn language(&self, head: Head, place: &Place) -> Result<Response, PageError> {
+        page_request::check_socket(&head, place)?;
+        let session = required(Session::of(&head.headers, place, &self.inner.seal))?;
+        page_request::check_project_of_socket(&head, &session)?;
+        let (mut asked, ()) = Request::new(()).into_parts();
+        asked.headers.extend(head.headers.get(HOST).cloned().map(|host| (HOST, host)));
+        asked.extensions = head.extensions.clone();
+        let types = forward::forward(&self.inner.api, asked, Body::empty(), "/resource_types", &session).await?;
+        if !types.status().is_success() {
+            return Ok(types);
+        }
+        self.inner.sockets.open(head, &session).await
     }
 }
 

@@ -41,9 +41,18 @@ pub(crate) enum PageError {
     /// Keystone does not answer.
     #[error("Keystone cannot sign you in now: {0}")]
     Keystone(String),
+    /// A list of the cloud cannot be read.
+    #[error("The cloud does not list this: {0}")]
+    Cloud(String),
+    /// No list is known for a constraint.
+    #[error("There is no list of {0}.")]
+    NoList(String),
     /// The session is too large for a cookie.
     #[error("The token is too large for a session: {0} bytes.")]
     TooLarge(usize),
+    /// The user has opened too many sockets, or all users have.
+    #[error("Too many editors are open.")]
+    Sockets,
     /// There is no such request.
     #[error("The method is not allowed.")]
     Method,
@@ -72,6 +81,9 @@ impl PageError {
             }
             Self::Host(_) => StatusCode::MISDIRECTED_REQUEST,
             Self::Keystone(_) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Cloud(_) => StatusCode::BAD_GATEWAY,
+            Self::NoList(_) => StatusCode::NOT_FOUND,
+            Self::Sockets => StatusCode::TOO_MANY_REQUESTS,
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
         }
     }
@@ -90,7 +102,10 @@ impl PageError {
             Self::Refused => "Refused",
             Self::NoProject => "NoProject",
             Self::Keystone(_) => "Keystone",
+            Self::Cloud(_) => "Cloud",
+            Self::NoList(_) => "NoList",
             Self::TooLarge(_) => "TooLarge",
+            Self::Sockets => "Sockets",
             Self::Method => "Method",
         }
     }

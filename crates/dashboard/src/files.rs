@@ -26,9 +26,10 @@ macro_rules! files {
     };
 }
 
-static FILES: [File; 5] = files! {
+static FILES: [File; 6] = files! {
     "index.html": "text/html; charset=utf-8",
     "page.js": "text/javascript; charset=utf-8",
+    "editor.js": "text/javascript; charset=utf-8",
     "layout.js": "text/javascript; charset=utf-8",
     "page.css": "text/css; charset=utf-8",
     "icon.svg": "image/svg+xml",

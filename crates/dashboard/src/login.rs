@@ -1,7 +1,7 @@
 //! Signs in at Keystone, changes the project, signs out.
 
 use axum::body::{Body, to_bytes};
-use kiln_cloud::{Connector, Credentials, Named, Scope, Token, own_projects, revoke_own_token};
+use kiln_cloud::{Choice, Connector, Credentials, Named, Scope, Token, own_projects, revoke_own_token};
 use kiln_value::Secret;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
@@ -133,6 +133,17 @@ pub(crate) async fn projects(connector: &Connector, session: &Session) -> Result
         projects.map_err(|error| PageError::of_keystone(&error))?.iter().map(Into::into).collect();
     projects.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(projects)
+}
+
+/// What the user may choose for a constraint of a parameter, by name; `None`: no list is known for it.
+pub(crate) async fn choices(
+    connector: &Connector,
+    session: &Session,
+    constraint: &str,
+) -> Result<Option<Vec<NameAndId>>, PageError> {
+    let found = kiln_cloud::choices(&connector.session(given(session)), constraint).await;
+    let found = found.map_err(|error| PageError::Cloud(error.to_string()))?;
+    Ok(found.map(|all| all.into_iter().map(|Choice { id, name }| NameAndId { id, name }).collect()))
 }
 
 /// Revokes the token of the session.

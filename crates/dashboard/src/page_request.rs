@@ -8,7 +8,7 @@ use http::header::{
     SET_COOKIE, X_CONTENT_TYPE_OPTIONS, X_FRAME_OPTIONS,
 };
 use http::request::Parts as Head;
-use kiln_web::address;
+use kiln_web::{Query, address};
 
 use crate::error::PageError;
 use crate::session::Session;
@@ -19,6 +19,9 @@ const HEADER: &str = "x-kiln-dashboard";
 /// Nothing from other hosts, no inline code, no frames.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; \
                       worker-src 'self'; frame-ancestors 'none'; base-uri 'none'; form-action 'none'";
+
+const OTHER_ORIGIN: &str = "its Origin is another one; behind a proxy, set enable_proxy_headers_parsing";
+const NO_ORIGIN: &str = "the header Origin is missing";
 
 /// The address of the dashboard as the browser sees it.
 pub(crate) struct Place {
@@ -82,10 +85,8 @@ pub(crate) fn check(head: &Head, place: &Place) -> Result<(), PageError> {
         return Err(PageError::Foreign("the header X-Kiln-Dashboard is missing"));
     }
     match head.headers.get(ORIGIN) {
-        Some(origin) if origin.as_bytes() != place.origin.as_bytes() => {
-            Err(PageError::Foreign("its Origin is another one; behind a proxy, set enable_proxy_headers_parsing"))
-        }
-        None if !head.method.is_safe() => Err(PageError::Foreign("the header Origin is missing")),
+        Some(origin) if origin.as_bytes() != place.origin.as_bytes() => Err(PageError::Foreign(OTHER_ORIGIN)),
+        None if !head.method.is_safe() => Err(PageError::Foreign(NO_ORIGIN)),
         _ => Ok(()),
     }
 }
@@ -94,6 +95,24 @@ pub(crate) fn check(head: &Head, place: &Place) -> Result<(), PageError> {
 pub(crate) fn check_project(head: &Head, session: &Session) -> Result<(), PageError> {
     let shown = head.headers.get(HEADER).map(HeaderValue::as_bytes);
     if shown == Some(session.project.id.as_bytes()) {
+        Ok(())
+    } else {
+        Err(PageError::OtherProject(session.project.name.clone()))
+    }
+}
+
+/// Refuses sockets that are not from the page. A browser sends no header of the page with them, but always an `Origin`.
+pub(crate) fn check_socket(head: &Head, place: &Place) -> Result<(), PageError> {
+    match head.headers.get(ORIGIN) {
+        Some(origin) if origin.as_bytes() == place.origin.as_bytes() => Ok(()),
+        Some(_) => Err(PageError::Foreign(OTHER_ORIGIN)),
+        None => Err(PageError::Foreign(NO_ORIGIN)),
+    }
+}
+
+/// Refuses sockets of a tab that shows another project than that of the session.
+pub(crate) fn check_project_of_socket(head: &Head, session: &Session) -> Result<(), PageError> {
+    if Query::parse(head.uri.query()).given("project") == Some(&session.project.id) {
         Ok(())
     } else {
         Err(PageError::OtherProject(session.project.name.clone()))

@@ -1,9 +1,15 @@
 //! The dashboard at a simulated Keystone, with an API that returns what it was sent.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+mod echo;
+
+use std::sync::Arc;
+use std::time::Duration;
+
 use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::response::Response;
+use futures::{SinkExt as _, StreamExt as _};
 use http::header::{COOKIE, SET_COOKIE};
 use http::{HeaderMap, Request, StatusCode};
 use kiln_cloud::{Connector, SharedClient, TlsOptions};
@@ -11,7 +17,12 @@ use kiln_dashboard::{Dashboard, Parts};
 use kiln_testcloud::Testcloud;
 use kiln_value::Secret;
 use serde_json::{Value, json};
+use tokio::net::{TcpListener, TcpStream};
+use tokio_tungstenite::tungstenite::{self, Message};
+use tokio_tungstenite::{WebSocketStream, client_async};
 use tower::ServiceExt as _;
+
+use echo::Echo;
 
 const ORIGIN: &str = "http://kiln.example:8004";
 
@@ -67,11 +78,12 @@ impl App {
     }
 
     fn router(cloud: &Testcloud, secret: &str, proxy_headers: bool) -> Router {
-        let transport = std::sync::Arc::new(SharedClient::new(&TlsOptions::default()).unwrap());
+        let transport = Arc::new(SharedClient::new(&TlsOptions::default()).unwrap());
         let options = kiln_cloud::Options::new(cloud.auth_url().parse().unwrap());
         let connector = Connector::new(transport, options);
         let (connector, secret) = (Some(connector), Secret::new(secret.to_owned()));
-        Dashboard::new(Parts { api: api(), connector, secret, proxy_headers, owner: None }).router()
+        let language = Arc::new(Echo);
+        Dashboard::new(Parts { api: api(), connector, secret, proxy_headers, owner: None, language }).router()
     }
 
     async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: Option<Value>) -> Answer {
@@ -282,4 +294,138 @@ async fn what_is_not_a_form_is_refused_without_its_values() {
     }
     let long = json!({"method": "token", "token": "x".repeat(70_000)});
     assert_eq!(app.send("POST", "/dashboard/session", &headers, Some(long)).await.status, StatusCode::BAD_REQUEST);
+}
+
+#[tokio::test]
+async fn lists_of_the_cloud_are_few_and_of_the_session() {
+    let app = App::new().await;
+    let session = app.sign_in(app.cloud.users().demo.password, "demo").await;
+    let (cookie, project) = (session.cookie(), session.json()["session"]["project"]["id"].as_str().unwrap().to_owned());
+    let page = [(COOKIE.as_str(), cookie.as_str()), ("x-kiln-dashboard", &project), ("origin", ORIGIN)];
+    for (constraint, name) in [("nova.flavor", "m1.small"), ("neutron.network", "public"), ("glance.image", "cirros")] {
+        let told = app.send("GET", &format!("/dashboard/choices/{constraint}"), &page, None).await;
+        assert_eq!(told.status, StatusCode::OK, "{}", told.body);
+        let choices = told.json()["choices"].as_array().unwrap().clone();
+        let named = choices.iter().find(|choice| choice["name"].as_str().unwrap().contains(name));
+        assert!(named.is_some_and(|choice| choice["id"].is_string()), "{constraint}: {}", told.body);
+    }
+    for constraint in
+        ["nova.keypair", "cinder.vtype", "cinder.volume", "neutron.subnet", "neutron.router", "nova.server"]
+    {
+        let told = app.send("GET", &format!("/dashboard/choices/{constraint}"), &page, None).await;
+        assert_eq!(told.status, StatusCode::OK, "{constraint}: {}", told.body);
+    }
+    // No proxy: neither other lists nor other methods nor paths.
+    for constraint in ["keystone.user", "barbican.secret", "servers", "../api/stacks", "nova.flavor/1", ""] {
+        let told = app.send("GET", &format!("/dashboard/choices/{constraint}"), &page, None).await;
+        assert_eq!(told.status, StatusCode::NOT_FOUND, "{constraint}: {}", told.body);
+    }
+    assert_eq!(app.send("POST", "/dashboard/choices/nova.flavor", &page, None).await.kind(), "Method");
+    let foreign = app.send("GET", "/dashboard/choices/nova.flavor", &page[..1], None).await;
+    assert_eq!(foreign.kind(), "Foreign");
+    assert_eq!(app.send("GET", "/dashboard/choices/nova.flavor", &page[1..], None).await.kind(), "SignedOut");
+}
+
+/// A socket to the language server, or the status and the kind of a refusal.
+async fn socket(
+    app: &App,
+    cookie: &str,
+    project: &str,
+    origin: Option<&str>,
+) -> Result<WebSocketStream<TcpStream>, (StatusCode, String)> {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+    tokio::spawn(axum::serve(listener, app.router.clone()).into_future());
+    let uri = format!("ws://kiln.example:8004/dashboard/lsp?project={project}");
+    let mut request = Request::get(uri).header("host", "kiln.example:8004").header(COOKIE, cookie);
+    for (name, value) in [
+        ("connection", "upgrade"),
+        ("upgrade", "websocket"),
+        ("sec-websocket-version", "13"),
+        ("sec-websocket-key", "dGhlIHNhbXBsZSBub25jZQ=="),
+    ] {
+        request = request.header(name, value);
+    }
+    if let Some(origin) = origin {
+        request = request.header("origin", origin);
+    }
+    match client_async(request.body(()).unwrap(), stream).await {
+        Ok((socket, _)) => Ok(socket),
+        Err(tungstenite::Error::Http(refused)) => {
+            let body: Value = serde_json::from_slice(refused.body().as_deref().unwrap_or_default()).unwrap_or_default();
+            Err((refused.status(), body["error"]["type"].as_str().unwrap_or_default().to_owned()))
+        }
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// The next message of a socket, or the number with which it was closed.
+async fn told(socket: &mut WebSocketStream<TcpStream>) -> Result<Value, u16> {
+    let next = tokio::time::timeout(Duration::from_mins(1), socket.next()).await.unwrap();
+    match next {
+        Some(Ok(Message::Text(text))) => Ok(serde_json::from_str(&text).unwrap()),
+        Some(Ok(Message::Close(Some(frame)))) => Err(frame.code.into()),
+        _ => Err(0),
+    }
+}
+
+async fn tell(socket: &mut WebSocketStream<TcpStream>, text: &str) {
+    socket.send(Message::text(text.to_owned())).await.unwrap();
+}
+
+#[tokio::test]
+async fn the_language_server_is_for_pages_of_the_session_only() {
+    let app = App::new().await;
+    let session = app.sign_in(app.cloud.users().demo.password, "demo").await;
+    let (cookie, project) = (session.cookie(), session.json()["session"]["project"]["id"].as_str().unwrap().to_owned());
+    let refused: [(&str, &str, Option<&str>, u16, &str); 6] = [
+        (&cookie, &project, None, 403, "Foreign"),
+        (&cookie, &project, Some("http://evil.example:8004"), 403, "Foreign"),
+        (&cookie, &project, Some("null"), 403, "Foreign"),
+        ("", &project, Some(ORIGIN), 401, "SignedOut"),
+        ("kiln-dashboard=forged", &project, Some(ORIGIN), 401, "SignedOut"),
+        (&cookie, "other", Some(ORIGIN), 409, "OtherProject"),
+    ];
+    for (cookie, project, origin, status, kind) in refused {
+        let (told, name) = socket(&app, cookie, project, origin).await.err().unwrap();
+        assert_eq!((told.as_u16(), name.as_str()), (status, kind), "{project} {origin:?}");
+    }
+    let mut open = socket(&app, &cookie, &project, Some(ORIGIN)).await.unwrap();
+    tell(&mut open, r#"{"id": 1}"#).await;
+    assert_eq!(told(&mut open).await, Ok(json!({"told": {"id": 1}})));
+    assert_eq!(told(&mut open).await, Ok(json!({"settled": 1})));
+    // Without a socket it is an error of the request.
+    let page = [(COOKIE.as_str(), cookie.as_str()), ("origin", ORIGIN)];
+    let plain = app.send("GET", &format!("/dashboard/lsp?project={project}"), &page, None).await;
+    assert_eq!(plain.status, StatusCode::BAD_REQUEST, "{}", plain.body);
+}
+
+#[tokio::test]
+async fn an_editor_is_limited() {
+    let app = App::new().await;
+    let session = app.sign_in(app.cloud.users().demo.password, "demo").await;
+    let (cookie, project) = (session.cookie(), session.json()["session"]["project"]["id"].as_str().unwrap().to_owned());
+    let mut sockets = Vec::new();
+    for _ in 0..8 {
+        sockets.push(socket(&app, &cookie, &project, Some(ORIGIN)).await.unwrap());
+    }
+    let next = socket(&app, &cookie, &project, Some(ORIGIN)).await;
+    assert_eq!(next.err(), Some((StatusCode::TOO_MANY_REQUESTS, "Sockets".to_owned())));
+    // What is no JSON; texts that are too long together; a message that is too long; one that takes too long.
+    tell(&mut sockets[0], "{").await;
+    assert_eq!(told(&mut sockets[0]).await, Err(1007));
+    tell(&mut sockets[1], &json!({"bytes": 5 << 20}).to_string()).await;
+    assert_eq!(told(&mut sockets[1]).await, Err(1009));
+    _ = sockets[2].send(Message::text(" ".repeat(2 << 20))).await;
+    assert!(told(&mut sockets[2]).await.is_err());
+    tell(&mut sockets[3], r#"{"seconds": 7}"#).await;
+    assert_eq!(told(&mut sockets[3]).await, Err(1008));
+    drop(sockets);
+    for wait in 0.. {
+        if socket(&app, &cookie, &project, Some(ORIGIN)).await.is_ok() {
+            break;
+        }
+        assert!(wait < 100, "the places are free again");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
 }

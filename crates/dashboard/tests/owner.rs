@@ -1,7 +1,10 @@
 //! A dashboard that its user runs alone.
 #![expect(clippy::unwrap_used, reason = "tests")]
 
+mod echo;
+
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use axum::body::{Body, to_bytes};
 use axum::extract::ConnectInfo;
@@ -11,6 +14,8 @@ use kiln_dashboard::{Dashboard, Owner, OwnerAccess, Parts, Router};
 use kiln_value::Secret;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
+
+use echo::Echo;
 
 const AT: &str = "127.0.0.1:8080";
 
@@ -24,7 +29,9 @@ fn dashboard() -> (Router, String) {
     let owner = Owner::new(AT.parse().unwrap(), &access).unwrap();
     let address = owner.address().expose().clone();
     let secret = Secret::new("secret".to_owned());
-    let dashboard = Dashboard::new(Parts { api, connector: None, secret, proxy_headers: false, owner: Some(owner) });
+    let parts =
+        Parts { api, connector: None, secret, proxy_headers: false, owner: Some(owner), language: Arc::new(Echo) };
+    let dashboard = Dashboard::new(parts);
     (dashboard.router(), address.strip_prefix("http://127.0.0.1:8080").unwrap().to_owned())
 }
 

@@ -105,7 +105,7 @@ async fn run(cli: Cli) -> Outcome {
         // It ends with Ctrl-C, which interrupts nothing.
         Command::Dashboard(args) => {
             let connection = Connection::open(global, Need::Any).await?;
-            args.run(&connection).await?;
+            args.run(global, &connection).await?;
             connection.close().await
         }
         Command::Serve(args) => Box::pin(args.run(commands::serve::Role::Both, &global.log)).await,

@@ -1,10 +1,11 @@
 //! A language server for templates, environments, blueprints, TOSCA and type files: the Language Server Protocol over
-//! standard input and output.
+//! standard input and output ([`serve`]), or over another wire without files of the machine ([`Session`]).
 
 mod answer;
 mod change;
 mod family;
 mod server;
+mod session;
 mod shape;
 mod topology;
 mod wire;
@@ -14,16 +15,14 @@ use std::sync::{Arc, mpsc};
 
 use kiln_plan::ResourceTypes;
 use kiln_topology::TypeFiles;
-use serde_json::{Value, json};
 
-use self::answer::Answer;
-use self::server::Server;
+pub use session::Session;
 
 /// Serves requests; returns whether the client ended the session as the protocol requires.
 ///
 /// Another thread reads, so that a text is checked once after many changes and not after each.
 pub fn serve(catalog: ResourceTypes, types: Arc<TypeFiles>) -> io::Result<bool> {
-    let mut server = Server::new(catalog, types);
+    let mut session = Session::with_files(Arc::new(catalog), types);
     let (sender, messages) = mpsc::channel();
     std::thread::spawn(move || {
         let mut input = BufReader::new(io::stdin().lock());
@@ -40,38 +39,13 @@ pub fn serve(catalog: ResourceTypes, types: Arc<TypeFiles>) -> io::Result<bool> 
         let message = if let Ok(message) = messages.try_recv() {
             message?
         } else {
-            publish(&mut server, &mut output)?;
+            session.settle().iter().try_for_each(|told| wire::write(&mut output, told))?;
             let Ok(message) = messages.recv() else { return Ok(false) };
             message?
         };
-        let Some(method) = message.get("method").and_then(Value::as_str) else { continue };
-        if method == "exit" {
-            return Ok(server.may_exit());
+        if message.get("method").is_some_and(|method| method == "exit") {
+            return Ok(session.may_exit());
         }
-        let params = message.get("params").cloned().unwrap_or_default();
-        let Some(id) = message.get("id") else {
-            server.notice(method, &params);
-            continue;
-        };
-        if method == "textDocument/codeAction" {
-            // Fixes are for what is wrong now.
-            publish(&mut server, &mut output)?;
-        }
-        let answer = match server.request(method, &params) {
-            Answer::Result(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
-            Answer::Error { code, message } => {
-                json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}})
-            }
-        };
-        wire::write(&mut output, &answer)?;
+        session.receive(&message).iter().try_for_each(|told| wire::write(&mut output, told))?;
     }
-}
-
-/// Sends the diagnostics of what has changed.
-fn publish(server: &mut Server, output: &mut impl io::Write) -> io::Result<()> {
-    for params in server.published() {
-        let method = "textDocument/publishDiagnostics";
-        wire::write(output, &json!({"jsonrpc": "2.0", "method": method, "params": params}))?;
-    }
-    Ok(())
 }

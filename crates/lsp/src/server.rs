@@ -25,11 +25,13 @@ const INCREMENTAL_SYNC: i64 = 2;
 
 /// The texts that are open, and the types.
 pub(super) struct Server {
-    pub(super) catalog: ResourceTypes,
+    pub(super) catalog: Arc<ResourceTypes>,
     pub(super) topology_types: Arc<TypeFiles>,
     pub(super) texts: BTreeMap<String, Text>,
     /// The folders that the editor has opened.
     pub(super) roots: Vec<PathBuf>,
+    /// Whether files of this machine are read.
+    reads_files: bool,
     /// What the editor can do with the answers.
     pub(super) client: Client,
     /// The texts that have changed since their diagnostics were published.
@@ -93,12 +95,13 @@ impl Text {
 }
 
 impl Server {
-    pub(super) fn new(catalog: ResourceTypes, topology_types: Arc<TypeFiles>) -> Self {
+    pub(super) fn new(catalog: Arc<ResourceTypes>, topology_types: Arc<TypeFiles>, reads_files: bool) -> Self {
         Self {
             catalog,
             topology_types,
             texts: BTreeMap::new(),
             roots: Vec::new(),
+            reads_files,
             client: Client::default(),
             unjudged: Vec::new(),
             is_shut_down: false,
@@ -130,7 +133,9 @@ impl Server {
         if roots.is_empty() {
             roots.extend(params.get("rootUri").and_then(Value::as_str));
         }
-        self.roots = roots.into_iter().filter_map(address::file_of).collect();
+        if self.reads_files {
+            self.roots = roots.into_iter().filter_map(address::file_of).collect();
+        }
         let mut capabilities = json!({
             "textDocumentSync": {"openClose": true, "change": INCREMENTAL_SYNC, "save": {}},
             "completionProvider": {"triggerCharacters": [":", " ", "[", "{", ","]},
@@ -251,8 +256,8 @@ impl Server {
         if page.types().any(|name| !family.around.files.0.contains_key(name) && !is_known(name)) {
             let open: Vec<(String, Sheet)> =
                 self.texts.iter().filter_map(|(url, text)| Some((url.clone(), text.sheet(None)?))).collect();
-            let stored =
-                environments(uri).into_iter().filter(|(url, _)| !open.iter().any(|(open, _)| is_same(open, url)));
+            let stored = if self.reads_files { environments(uri) } else { Vec::new() };
+            let stored = stored.into_iter().filter(|(url, _)| !open.iter().any(|(open, _)| is_same(open, url)));
             for (url, sheet) in open.iter().cloned().chain(stored) {
                 family.declare(&url, &sheet, &is_known, &read);
             }
@@ -264,8 +269,10 @@ impl Server {
     pub(super) fn neighbours(&self, uri: &str) -> Vec<Neighbour> {
         let open = self.texts.iter().filter_map(|(url, text)| Some(Neighbour { url: url.clone(), page: text.page()? }));
         let mut found: Vec<Neighbour> = open.collect();
-        let stored = neighbours(uri).into_iter().filter(|one| !self.texts.keys().any(|url| is_same(url, &one.url)));
-        found.extend(stored);
+        if self.reads_files {
+            let stored = neighbours(uri).into_iter();
+            found.extend(stored.filter(|one| !self.texts.keys().any(|url| is_same(url, &one.url))));
+        }
         found
     }
 
@@ -275,7 +282,8 @@ impl Server {
             let (_, text) = self.texts.iter().find(|(open, _)| is_same(open, url))?;
             Some(text)
         });
-        open.map(|text| text.content.clone()).or_else(|| stored(url))
+        let open = open.map(|text| text.content.clone());
+        open.or_else(|| if self.reads_files { stored(url) } else { None })
     }
 
     /// The text that a request is about, and the position in it.

@@ -16,6 +16,7 @@ mod heat_behind;
 mod heat_projects;
 mod heat_settings;
 pub mod in_process;
+pub mod language;
 pub mod lifecycle_plugins;
 pub mod listeners;
 pub mod local_database;

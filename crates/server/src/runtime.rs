@@ -35,6 +35,7 @@ use crate::clients;
 use crate::database;
 use crate::encryption_key;
 use crate::heartbeat_thread::HeartbeatThread;
+use crate::language::Templates;
 use crate::lifecycle_plugins;
 use crate::listeners;
 use crate::maintenance;
@@ -281,6 +282,10 @@ impl Runtime {
             secret,
             proxy_headers: self.api.proxies.headers,
             owner: None,
+            language: Arc::new(Templates {
+                resource_types: Arc::clone(&self.service.backends.resource_types),
+                topology_types: Arc::clone(&self.api.topology_types),
+            }),
         };
         api.with_beside(Dashboard::new(parts).router())
     }

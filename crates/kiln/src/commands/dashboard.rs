@@ -2,17 +2,20 @@
 
 use std::net::{Ipv4Addr, SocketAddr};
 use std::process::{Command, Stdio};
+use std::sync::Arc;
 
 use anyhow::Context as _;
 use clap::Args;
 use kiln_client::segment;
 use kiln_console::output::print;
 use kiln_dashboard::{Dashboard, Owner, Parts};
+use kiln_server::language::Templates;
 use kiln_server::shutdown;
 use kiln_stack::Chance;
 use kiln_value::Secret;
 use tokio::net::TcpListener;
 
+use crate::cli::Global;
 use crate::commands::effect::Effect;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
@@ -46,7 +49,7 @@ pub(crate) struct DashboardArgs {
 
 impl DashboardArgs {
     /// Runs the command.
-    pub(crate) async fn run(self, connection: &Connection) -> Outcome {
+    pub(crate) async fn run(self, global: &Global, connection: &Connection) -> Outcome {
         refuse_heat(connection).await?;
         let shown = match &self.stack {
             Some(stack) => place_of(connection, stack).await?,
@@ -60,7 +63,12 @@ impl DashboardArgs {
         let owner = Owner::new(address, &access).ok_or_else(|| Failure::new("your token has no project"))?;
         let url = format!("{}{shown}", owner.address().expose());
         let secret = Secret::new(Chance::from_os().uuid().to_string());
-        let dashboard = Dashboard::new(Parts { api, connector, secret, proxy_headers: false, owner: Some(owner) });
+        let language = Arc::new(Templates {
+            resource_types: Arc::new(global.local.catalog().await?),
+            topology_types: global.local.topology_types()?,
+        });
+        let parts = Parts { api, connector, secret, proxy_headers: false, owner: Some(owner), language };
+        let dashboard = Dashboard::new(parts);
         let (_end, stop) = shutdown::on_signal();
         print(&format!("{url}\n"))?;
         if !self.no_browser && !open(&url) {

@@ -109,7 +109,7 @@ async fn connection(
     let service = TowerToHyperService::new(router);
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(limits.header);
-    let mut connection = std::pin::pin!(builder.serve_connection(io, service));
+    let mut connection = std::pin::pin!(builder.serve_connection(io, service).with_upgrades());
     let outcome = tokio::select! {
         outcome = &mut connection => outcome,
         // A dropped sender also means stop.
