@@ -123,7 +123,7 @@ impl Changes {
 #[derive(Clone, Debug)]
 pub enum PlannedCreate {
     /// The plan.
-    Plan(PlanDocument),
+    Plan(Box<PlanDocument>),
     /// The stack, of a Heat.
     Preview(Stack),
 }
@@ -264,7 +264,7 @@ impl Client {
         let query = vec![("plan".into(), "True".into())];
         let answer = self.call(Method::POST, "/stacks/preview", &query, Some(&request.body(Some(name)))).await?;
         match plan::of_kiln(&answer)? {
-            Some(plan) => Ok(PlannedCreate::Plan(plan)),
+            Some(plan) => Ok(PlannedCreate::Plan(Box::new(plan))),
             None => unwrap(answer, "stack").map(|stack| PlannedCreate::Preview(Stack(stack))),
         }
     }

@@ -146,6 +146,19 @@ impl<'a> Plan<'a> {
         Some(format!("about {about}, seldom more than {most} (from {earlier}){unknown}"))
     }
 
+    /// The section of the template with which resources that are only renamed keep their objects.
+    fn moves(&self) -> Option<String> {
+        let renamed = &self.document.renamed;
+        let entries: Vec<String> =
+            renamed.iter().map(|one| format!("{{from: {}, to: {}}}", one.from, one.to)).collect();
+        let what = match &renamed[..] {
+            [] => return None,
+            [one] => format!("{} has the definition of {}: to keep its object", one.to, one.from),
+            many => format!("{} resources have the definitions of others: to keep their objects", many.len()),
+        };
+        Some(format!("{what}, add to the template  moved: [{}]", entries.join(", ")))
+    }
+
     /// The number of resources that change by their risk, the highest first; `None`: nothing changes.
     fn risks(&self) -> Option<String> {
         let counts = Risk::ALL.map(|risk| (risk, self.document.totals.of(risk)));

@@ -22,6 +22,15 @@ pub enum Action {
     Delete,
 }
 
+/// A resource that seems to have another name.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Renamed {
+    /// Its name in the stack.
+    pub from: String,
+    /// Its name in the template of the request.
+    pub to: String,
+}
+
 /// What a request would change.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PlanDocument {
@@ -50,6 +59,10 @@ pub struct PlanDocument {
     /// What its pre-flight has found; empty if there was none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub preflight: Vec<Check>,
+    /// Resources that are deleted and created again under another name, with an equal definition: with these moves in the template
+    /// they keep their objects.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub renamed: Vec<Renamed>,
     /// How long it takes; none if nothing is known, or nothing changes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub estimate: Option<Box<Estimate>>,
@@ -78,6 +91,7 @@ impl PlanDocument {
             outputs,
             snapshots: Vec::new(),
             preflight: Vec::new(),
+            renamed: Vec::new(),
             estimate: None,
         }
     }

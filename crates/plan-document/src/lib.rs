@@ -17,7 +17,7 @@ mod stack_part;
 pub use check::{Check, Verdict};
 pub use decision::{Bounds, Decision};
 pub use difference::differences;
-pub use document::{Action, DeletedSnapshot, FORMAT, Output, PlanDocument, Totals};
+pub use document::{Action, DeletedSnapshot, FORMAT, Output, PlanDocument, Renamed, Totals};
 pub use element::{Element, Part, Step};
 pub use entry::{Awaited, Entry, Ignored, Loss, NewMeaning, Place};
 pub use estimate::Estimate;

@@ -8,7 +8,8 @@ use kiln_plan::Blueprint;
 use kiln_resource::Action;
 use kiln_stack::{LoadedStack, load};
 use kiln_store::{DesiredText, Stack};
-use kiln_value::Map;
+use kiln_template::{Move, Template, renamed};
+use kiln_value::{Map, Value};
 use kiln_view::preview::{Preview, Terms, preview, preview_delete};
 
 use crate::{Error, Guarded, Service, UpdateStack};
@@ -75,7 +76,9 @@ impl Service {
         let terms = Terms { guards: guards.map(Arc::new), ..terms };
         let chosen: Vec<String> =
             terms.replaced.iter().cloned().chain(terms.converge.paths().map(str::to_owned)).collect();
-        let mut preview = preview(&self.backends, &mut view, blueprint, terms, &mut hidden).await?;
+        let renamed = renamed_resources(&view.blueprint, &blueprint);
+        let mut preview = Box::pin(preview(&self.backends, &mut view, blueprint, terms, &mut hidden)).await?;
+        preview.renamed = renamed;
         self.note_guards(&view.stack, Action::Update, &mut preview).await?;
         if let Some(unknown) = chosen.into_iter().find(|path| !has(&preview, path)) {
             return Err(Error::NoResource { resource: unknown, stack: view.stack.name });
@@ -92,6 +95,15 @@ impl Service {
         let mut preview = preview_delete(&self.backends, &view).await?;
         self.note_guards(&view.stack, Action::Delete, &mut preview).await?;
         Ok(Guarded::new((preview, version), hidden))
+    }
+}
+
+/// The resources that the template of an update seems to have under another name.
+fn renamed_resources(before: &Blueprint, after: &Blueprint) -> Vec<Move> {
+    let template = |blueprint: &Blueprint| Template::from_value(Value::clone(&blueprint.sources().template));
+    match (template(before), template(after)) {
+        (Ok(before), Ok(after)) => renamed(&before, &after),
+        _ => Vec::new(),
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use kiln_plan::hidden::{HiddenValues, Masked};
 use kiln_plan_document as document;
-use kiln_plan_document::{Action, Bounds, Decision, Entry, PlanDocument, Property, Risk, Side, Step};
+use kiln_plan_document::{Action, Bounds, Decision, Entry, PlanDocument, Property, Renamed, Risk, Side, Step};
 use kiln_resource::{ResourceId, StoredDefinition};
 use kiln_stack::meaning::NewMeaning;
 use kiln_value::{Map, Value};
@@ -23,7 +23,8 @@ impl Plan {
         let plan = PlanDocument::new(action, preview.stack.name.clone(), entries, outputs);
         let stack_id = (action != Action::Create).then(|| preview.stack.id.to_string());
         let (snapshots, preflight) = (preview.snapshots.clone(), preview.preflight.clone());
-        Self(PlanDocument { stack_id, snapshots, preflight, ..plan })
+        let renamed = preview.renamed.iter().map(|one| Renamed { from: one.from.clone(), to: one.to.clone() });
+        Self(PlanDocument { stack_id, snapshots, preflight, renamed: renamed.collect(), ..plan })
     }
 }
 

@@ -14,6 +14,7 @@ use kiln_stack::loaded_stack::{LoadedStack, OutputValue};
 use kiln_stack::meaning::NewMeaning;
 use kiln_stack::{Backends, Chance};
 use kiln_store::{Error, Snapshot, Stack};
+use kiln_template::Move;
 use kiln_value::{Map, Path, Value};
 
 use rehearsal::Rehearsal;
@@ -186,6 +187,8 @@ pub struct Preview {
     pub snapshots: Vec<DeletedSnapshot>,
     /// What its pre-flight has found; of a nested stack nothing.
     pub preflight: Vec<Check>,
+    /// Resources that seem to be renamed ([`kiln_template::renamed`]); of a nested stack none.
+    pub renamed: Vec<Move>,
 }
 
 /// Where the resources of a stack are in the templates.

@@ -35,6 +35,9 @@ impl Plan<'_> {
         if let Some(time) = self.time() {
             _ = writeln!(out, "\nTime: {}", visible(&time));
         }
+        if let Some(moves) = self.moves() {
+            _ = writeln!(out, "\nHint: {}", code(&moves));
+        }
         if self.found().next().is_some() {
             let text = |check: &Check| visible(&format!("{:<8}{}", check.verdict.word(), check.text())).into_owned();
             let lines = self.found().map(|check| Line { mark: Mark::Important, is_inner: false, text: text(check) });

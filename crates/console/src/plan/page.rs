@@ -45,6 +45,9 @@ impl Plan<'_> {
         if let Some(time) = self.time() {
             _ = writeln!(out, "<p>Time: {}</p>", markup(&time));
         }
+        if let Some(moves) = self.moves() {
+            _ = writeln!(out, "<p>Hint: {}</p>", markup(&moves));
+        }
         self.tree(&mut out);
         if !self.document.outputs.is_empty() {
             out += "<h2>Outputs</h2>\n<ul>\n";

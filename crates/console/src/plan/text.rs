@@ -97,6 +97,9 @@ impl Plan<'_> {
         if let Some(time) = self.time() {
             line(&mut out, canvas, 0, "", &format!("Time: {}", visible(&time)));
         }
+        if let Some(moves) = self.moves() {
+            line(&mut out, canvas, 0, "", &format!("Hint: {}", visible(&moves)));
+        }
         out
     }
 }

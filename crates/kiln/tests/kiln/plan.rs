@@ -42,6 +42,24 @@ fn what_runs_is_the_plan_that_was_shown() {
     assert_eq!((ran.code, length(&folder).as_str()), (0, "\"9\""), "{}", ran.out);
 }
 
+#[test]
+fn a_plan_says_how_a_renamed_resource_keeps_its_object() {
+    let folder = created("plan-renamed");
+    let renamed = TEMPLATE.replace("secret:", "token:");
+    folder.write("t.yaml", &renamed);
+    let plan = || folder.local(&["stack", "plan", "-t", "t.yaml", "one"]).ok();
+    let section = "moved: [{from: secret, to: token}]";
+    let ran = plan();
+    let hint =
+        format!("Hint: token has the definition of secret: to keep its object, add to the template  {section}\n");
+    assert!(ran.contains(&hint), "{ran}");
+    let json = folder.local(&["stack", "plan", "-t", "t.yaml", "-f", "json", "one"]).json();
+    assert_eq!(json["renamed"], serde_json::json!([{"from": "secret", "to": "token"}]));
+    folder.write("t.yaml", &format!("{renamed}{section}\n"));
+    let ran = plan();
+    assert!(ran.contains("moved from secret") && !ran.contains("Hint"), "{ran}");
+}
+
 /// What scaling or a mark changes after the plan was shown is no part of it either.
 #[test]
 fn a_plan_is_out_of_date_if_a_nested_stack_or_a_resource_has_changed() {

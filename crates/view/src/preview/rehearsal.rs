@@ -607,6 +607,7 @@ impl<'a> Rehearsal<'a> {
                 outputs: Vec::new(),
                 snapshots: Vec::new(),
                 preflight: Vec::new(),
+                renamed: Vec::new(),
             }))
         }
         .boxed()
@@ -691,6 +692,7 @@ impl<'a> Rehearsal<'a> {
             outputs: Vec::new(),
             snapshots: Vec::new(),
             preflight: Vec::new(),
+            renamed: Vec::new(),
         })
     }
 }

@@ -106,7 +106,7 @@ impl PlanArgs {
             Answer::Planned(planned) => (planned, None),
             Answer::Saved(saved) => {
                 let missing = || Error::Answer("The saved plan has no document".to_owned());
-                (PlannedCreate::Plan(saved.document()?.ok_or_else(missing)?), Some(saved))
+                (PlannedCreate::Plan(Box::new(saved.document()?.ok_or_else(missing)?)), Some(saved))
             }
         };
         let plan = match planned {
@@ -145,10 +145,7 @@ impl PlanArgs {
             let answer = if self.save.saves() {
                 self.save.save(connection, RequestToPlan::Delete(&self.stack)).await.map(Answer::Saved)
             } else {
-                client
-                    .plan_delete(&self.stack, self.refresh)
-                    .await
-                    .map(|plan| Answer::Planned(PlannedCreate::Plan(plan)))
+                client.plan_delete(&self.stack, self.refresh).await.map(Answer::of)
             };
             return answer.or_else(|error| Err(of_stack(&self.stack)(saved::refused(error)?)));
         }
@@ -172,7 +169,7 @@ impl PlanArgs {
             (false, true) => client.plan_create(&self.stack, &request).await.map(Answer::Planned),
             (false, false) => {
                 let plan = client.plan_update(&self.stack, &request, &self.replace, self.refresh).await;
-                plan.map(|plan| Answer::Planned(PlannedCreate::Plan(plan)))
+                plan.map(Answer::of)
             }
         };
         match answer {
@@ -191,6 +188,12 @@ impl PlanArgs {
 enum Answer {
     Planned(PlannedCreate),
     Saved(SavedPlan),
+}
+
+impl Answer {
+    fn of(plan: PlanDocument) -> Self {
+        Self::Planned(PlannedCreate::Plan(Box::new(plan)))
+    }
 }
 
 /// Refuses to go on with a plan whose pre-flight has failed.
