@@ -43,6 +43,12 @@ const ACTIONS: [(&str, &str); 3] = [
     ("insufficient_data_actions", "insufficient_data_queues"),
 ];
 
+/// The action that sends a message to a queue.
+fn queue_url(queue: &Value) -> Value {
+    let name = path::segment(queue.as_str().unwrap_or_default()).replace("%20", "+");
+    format!("trust+zaqar://?queue_name={name}").into()
+}
+
 impl Alarm {
     /// The body of a request, from the properties.
     fn body(&self, cx: &Context<'_>, properties: &Map) -> Map {
@@ -51,10 +57,7 @@ impl Alarm {
         for (actions, queues) in ACTIONS {
             let list = |name: &str| properties.get(name).and_then(Value::as_list).unwrap_or_default().to_vec();
             let mut urls: Vec<Value> = list(actions).into_iter().filter(Value::is_truthy).collect();
-            urls.extend(list(queues).iter().filter_map(Value::as_str).map(|queue| {
-                let name = path::segment(queue).replace("%20", "+");
-                Value::from(format!("trust+zaqar://?queue_name={name}"))
-            }));
+            urls.extend(list(queues).iter().map(queue_url));
             body.shift_remove(queues);
             body.insert(actions.to_owned(), Value::List(urls));
         }
@@ -91,20 +94,24 @@ impl Shape for Alarm {
         Ok(())
     }
 
-    /// The actions of an alarm are those of the template and those of its queues, and a composite rule has another
-    /// form: they are compared by what an update would send.
+    /// The actions of an alarm are those of the template and those of its queues. A composite rule has another form: it is
+    /// compared by what an update would send.
     async fn live(&self, cx: &Context<'_>, object: &Value, live: &mut Map) -> Result<(), Failure> {
         let sent = self.body(cx, &cx.facts.properties);
-        let is_same = |name: &str| sent.contains_key(name) && sent.get(name) == object.get(name);
         for (actions, queues) in ACTIONS {
-            if is_same(actions) {
-                live.extend([actions, queues].map(|name| (name.to_owned(), cx.facts.property(name).clone())));
-            }
+            let mut urls = object.get(actions).and_then(Value::as_list).unwrap_or_default().to_vec();
+            let mut take = |queue: &&Value| {
+                let at = urls.iter().position(|url| *url == queue_url(queue));
+                at.map(|at| urls.remove(at)).is_some()
+            };
+            let given = cx.facts.property(queues).as_list().unwrap_or_default();
+            let held: Value = given.iter().filter(|queue| take(queue)).cloned().collect();
+            live.extend([(queues.to_owned(), held), (actions.to_owned(), urls.into())]);
         }
-        if is_same("composite_rule") {
+        if sent.contains_key("composite_rule") && sent.get("composite_rule") == object.get("composite_rule") {
             live.insert("composite_rule".to_owned(), cx.facts.property("composite_rule").clone());
         }
-        live.extend(self.0.live(object));
+        live.extend(self.0.live(object, &cx.facts.properties));
         // A suspended alarm is disabled.
         if cx.facts.state.0 == "SUSPEND" {
             live.shift_remove("enabled");

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Facts, Failure, ResourceType};
-use kiln_value::{Diagnostic, Map, Value};
+use kiln_value::{Diagnostic, Map, Value, value};
 
 use crate::call::BLAZAR;
 use crate::rest::{Shape, shaped};
@@ -32,6 +32,31 @@ impl Shape for Host {
         }
         Ok(())
     }
+
+    /// Blazar shows the capabilities beside the other fields, and the name as that of the hypervisor.
+    async fn live(&self, cx: &Context<'_>, object: &Value, live: &mut Map) -> Result<(), Failure> {
+        let given = cx.facts.property("extra_capability").as_map().into_iter().flatten();
+        let shown = given.filter_map(|(key, _)| Some((key.clone(), object.get(key)?.clone())));
+        live.insert("extra_capability".to_owned(), shown.collect::<Map>().into());
+        let names = [object.get("hypervisor_hostname"), object.get("service_name")];
+        let given = names.into_iter().flatten().find(|name| *name == cx.facts.property("name"));
+        live.insert("name".to_owned(), given.or(names[0]).cloned().unwrap_or_default());
+        Ok(())
+    }
+}
+
+/// The keys of a request that are not those of this type of reservation.
+fn foreign(reservation: &Map) -> &'static [&'static str] {
+    match reservation.get("resource_type").and_then(Value::as_str) {
+        Some("physical:host") => &["vcpus", "memory_mb", "disk_gb", "affinity", "amount"],
+        Some("virtual:instance") => &["hypervisor_properties", "max", "min", "before_end"],
+        _ => &[],
+    }
+}
+
+/// A time as in templates: Blazar adds seconds.
+fn minute(time: &Value) -> Value {
+    time.as_str().map(|time| time.replace('T', " ").chars().take(16).collect::<String>()).into()
 }
 
 /// A lease of hosts or instances.
@@ -43,19 +68,39 @@ impl Shape for Lease {
     async fn create_body(&self, _cx: &Context<'_>, body: &mut Map) -> Result<(), Failure> {
         let Some(Value::List(reservations)) = body.get_mut("reservations") else { return Ok(()) };
         for reservation in reservations.iter_mut().filter_map(Value::as_map_mut) {
-            let foreign: &[&str] = match reservation.get("resource_type").and_then(Value::as_str) {
-                Some("physical:host") => &["vcpus", "memory_mb", "disk_gb", "affinity", "amount"],
-                Some("virtual:instance") => &["hypervisor_properties", "max", "min", "before_end"],
-                _ => &[],
-            };
+            let foreign = foreign(reservation);
             reservation.retain(|key, _| !foreign.contains(&key.as_str()));
         }
         Ok(())
     }
 
-    /// Blazar shows the properties of reservations in another form.
-    async fn live(&self, _cx: &Context<'_>, _object: &Value, live: &mut Map) -> Result<(), Failure> {
-        live.shift_remove("reservations");
+    async fn live(&self, cx: &Context<'_>, object: &Value, live: &mut Map) -> Result<(), Failure> {
+        for name in ["start_date", "end_date"] {
+            live.insert(name.to_owned(), minute(object.get(name).unwrap_or(&Value::Null)));
+        }
+        let list = |value: Option<&Value>| value.and_then(Value::as_list).unwrap_or_default().to_vec();
+        // Blazar adds its own events, and the date before the end is one.
+        let event = |event: &Value| {
+            let time = minute(event.get("time").unwrap_or(&Value::Null));
+            value!({"event_type": (event.get("event_type").cloned()), "time": time})
+        };
+        let events: Vec<Value> = list(object.get("events")).iter().map(event).collect();
+        let before_end = events.iter().find(|event| event.str_at("event_type") == Some("before_end_lease"));
+        live.insert(
+            "before_end_date".to_owned(),
+            before_end.and_then(|event| event.get("time")).cloned().unwrap_or_default(),
+        );
+        let given = list(Some(cx.facts.property("events")));
+        live.insert("events".to_owned(), given.into_iter().filter(|one| events.contains(&event(one))).collect());
+        let mut reservations = list(object.get("reservations"));
+        let given = list(Some(cx.facts.property("reservations")));
+        for (reservation, given) in reservations.iter_mut().filter_map(Value::as_map_mut).zip(&given) {
+            // What was not sent counts as it is given.
+            for name in foreign(reservation) {
+                reservation.insert((*name).to_owned(), given.get(name).cloned().unwrap_or_default());
+            }
+        }
+        live.insert("reservations".to_owned(), reservations.into());
         Ok(())
     }
 

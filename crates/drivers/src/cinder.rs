@@ -85,9 +85,14 @@ pub(crate) async fn attach(
     }
 }
 
+/// The attachments of a server in Nova.
+pub(crate) async fn attachments(cx: &Context<'_>, server: &str) -> Result<Vec<Value>, Failure> {
+    NOVA.list(cx, attachments_path(server), &[], "volumeAttachments").await
+}
+
 /// The attachment of a volume to a server in Nova, if it exists.
 pub(crate) async fn attachment_of(cx: &Context<'_>, server: &str, volume: &str) -> Result<Option<String>, Failure> {
-    let known = match NOVA.list(cx, attachments_path(server), &[], "volumeAttachments").await {
+    let known = match attachments(cx, server).await {
         Err(failure) if failure.is_not_found() => return Ok(None),
         other => other?,
     };

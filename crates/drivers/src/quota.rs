@@ -84,7 +84,8 @@ impl Driver for Quota {
     async fn live(&self, cx: &Context<'_>) -> Result<Map, Failure> {
         let limits = self.service.show(cx, self.path(cx.facts), self.member).await?;
         let limit = |name: &&str| Some(((*name).to_owned(), limits.get(name)?.clone()));
-        Ok(self.limits.iter().filter_map(limit).collect())
+        let project = ("project".to_owned(), cx.facts.property("project").clone());
+        Ok(self.limits.iter().filter_map(limit).chain([project]).collect())
     }
 
     async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {

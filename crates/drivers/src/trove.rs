@@ -6,9 +6,9 @@ mod instance;
 use std::sync::Arc;
 
 use kiln_resource::{Context, Driver, Facts, ResourceType};
-use kiln_value::{Diagnostic, Value, value};
+use kiln_value::{Diagnostic, Map, Value, value};
 
-use crate::call::TROVE;
+use crate::call::{TROVE, is_uuid_like};
 use crate::path::segment;
 use crate::rest::shaped;
 use crate::validation::failed;
@@ -63,6 +63,43 @@ async fn check_version(cx: &Context<'_>) -> Result<(), Diagnostic> {
         "Datastore version {version} for datastore type {kind} is not valid. Allowed versions are {}.",
         names.join(", ")
     )))
+}
+
+/// The datastore of an object. The template may have IDs, which Trove does not show.
+fn read_datastore(cx: &Context<'_>, object: &Value, live: &mut Map) {
+    for (property, key) in [("datastore_type", "type"), ("datastore_version", "version")] {
+        live.shift_remove(property);
+        let shown = object.get("datastore").and_then(|datastore| datastore.get(key));
+        if let Some(shown) = shown.filter(|_| !cx.facts.property(property).as_str().is_some_and(is_uuid_like)) {
+            live.insert(property.to_owned(), shown.clone());
+        }
+    }
+}
+
+/// The given networks to which the instance is connected, and those of others. `None` if the Trove is an old one, which
+/// does not show them, or the template gives a port, which no Trove shows.
+fn shown_networks(addresses: Option<&Value>, given: &[Value]) -> Option<Value> {
+    let text = |map: &Value, key: &str| map.str_at(key).filter(|text| !text.is_empty()).map(str::to_owned);
+    let addresses = addresses?.as_list()?.iter();
+    let mut present: Vec<(String, Option<String>)> =
+        addresses.filter_map(|address| Some((text(address, "network")?, text(address, "address")))).collect();
+    if present.is_empty() || given.iter().any(|network| text(network, "port").is_some()) {
+        return None;
+    }
+    let mut shown = Vec::new();
+    for network in given {
+        let is_it = |(id, address): &(String, Option<String>)| {
+            text(network, "network").as_ref() == Some(id)
+                && text(network, "fixed_ip").is_none_or(|fixed| address.as_ref() == Some(&fixed))
+        };
+        if let Some(at) = present.iter().position(is_it) {
+            present.swap_remove(at);
+            shown.push(network.clone());
+        }
+    }
+    let others = present.into_iter().map(|(network, address)| value!({"network": network, "fixed_ip": address}));
+    shown.extend(others);
+    Some(shown.into())
 }
 
 /// A list of maps with only a name.

@@ -67,7 +67,7 @@ pub use member::Member;
 pub use nested_stack::{Nested, NestedStack};
 pub use not_implemented::NotImplemented;
 pub use parting::Parting;
-pub use property::{Inner, PropertySchema, Wire};
+pub use property::{Inner, PropertySchema, Unread, Wire};
 pub use received::{Received, ReceivedEvent, Rescale, ScaleRequest};
 pub use registry::{RegisteredType, Registry};
 pub use resource_type::{AttributeSchema, DriverKind, Loss, ResourceType};

@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use kiln_value::{Map, Value, text};
 
 use crate::baseline::Baseline;
-use crate::{Context, Driver, Failure, ResourceType};
+use crate::{Context, Driver, Failure, ResourceType, Unread};
 
 /// Lists with more entries that have no equal entry at the same place count as different.
 const MAX_UNORDERED: usize = 100;
@@ -168,11 +168,15 @@ fn count(values: &[Value]) -> BTreeMap<String, usize> {
 }
 
 /// The properties that are to be compared: those that the template gives, and lists that can be updated, because others may
-/// add to the rules of a security group. `given` as the template gives them, `stored` as they are applied.
+/// add to the rules of a security group; not those that say how Kiln acts. `given` as the template gives them, `stored` as they are
+/// applied.
 pub fn said(resource_type: &ResourceType, given: &Map, stored: &Map) -> Vec<String> {
+    let is_of_kiln =
+        |name: &str| resource_type.properties.get(name).is_some_and(|schema| schema.unread == Some(Unread::Kiln));
     let is_said = |name: &str, value: &Value| {
-        given.get(name).is_some_and(|given| !given.is_null())
-            || matches!(value, Value::List(_)) && resource_type.can_update(name)
+        !is_of_kiln(name)
+            && (given.get(name).is_some_and(|given| !given.is_null())
+                || matches!(value, Value::List(_)) && resource_type.can_update(name))
     };
     stored.iter().filter(|(name, value)| is_said(name, value)).map(|(name, _)| name.clone()).collect()
 }

@@ -50,6 +50,17 @@ pub enum Wire {
     Never,
 }
 
+/// Why a comparison with the object does not see a property. In definition files the variant in lower case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unread {
+    /// The service never returns it, because it is secret.
+    Secret,
+    /// The service uses it in a request and does not show it afterwards.
+    Request,
+    /// It says how Kiln acts and is no part of the object.
+    Kiln,
+}
+
 /// The values of a property, and the effect of a change.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "independent facts of the definition format")]
@@ -78,6 +89,8 @@ pub struct PropertySchema {
     pub allow_conversion: bool,
     /// Its place in a request body.
     pub wire: Wire,
+    /// Why it cannot be read in the object, if so; also that of its items and members.
+    pub unread: Option<Unread>,
 }
 
 impl PropertySchema {
@@ -96,6 +109,7 @@ impl PropertySchema {
             implemented: true,
             allow_conversion: false,
             wire: Wire::Same,
+            unread: None,
         }
     }
 

@@ -114,7 +114,7 @@ pub trait TypeRules: Send + Sync {
         false
     }
 
-    /// Whether an update in place of these properties stops the object for a time.
+    /// Whether an update in place of these properties stops the object or its connections for a time.
     fn restarts(&self, changed: &Map) -> bool {
         let _ = changed;
         false

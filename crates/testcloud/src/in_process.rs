@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use async_trait::async_trait;
 use bytes::Bytes;
-use http::header::{CONTENT_TYPE, HeaderName, HeaderValue};
+use http::header::{CONTENT_TYPE, HeaderValue};
 use http::{HeaderMap, StatusCode};
 use kiln_cloud::{HttpRequest, HttpResponse, Transport, TransportError};
 
@@ -48,7 +48,7 @@ fn response(reply: Reply) -> HttpResponse {
     let mut headers: HeaderMap = reply
         .headers
         .into_iter()
-        .filter_map(|(name, value)| Some((HeaderName::from_static(name), HeaderValue::try_from(value).ok()?)))
+        .filter_map(|(name, value)| Some((name, HeaderValue::try_from(value).ok()?)))
         .collect();
     if let Some(kind) = kind {
         headers.entry(CONTENT_TYPE).or_insert(HeaderValue::from_static(kind));

@@ -1,13 +1,14 @@
 //! Results of a call: a reply, or an error that the service formats.
 
 use bytes::Bytes;
+use http::HeaderName;
 use serde_json::Value;
 
 /// A successful response.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: u16,
-    pub(crate) headers: Vec<(&'static str, String)>,
+    pub(crate) headers: Vec<(HeaderName, String)>,
     pub(crate) body: Body,
 }
 
@@ -46,7 +47,13 @@ impl Reply {
     }
 
     pub(crate) fn header(mut self, name: &'static str, value: impl Into<String>) -> Self {
-        self.headers.push((name, value.into()));
+        self.headers.push((HeaderName::from_static(name), value.into()));
+        self
+    }
+
+    /// Headers whose names others have chosen.
+    pub(crate) fn headers(mut self, headers: impl Iterator<Item = (String, String)>) -> Self {
+        self.headers.extend(headers.filter_map(|(name, value)| Some((name.parse().ok()?, value))));
         self
     }
 }

@@ -20,8 +20,22 @@ const SINGLE: usize = 3;
 struct Read {
     /// Reads of single objects.
     single: AtomicUsize,
-    /// The objects by ID, once the list was read.
-    objects: OnceCell<HashMap<String, Value>>,
+    /// The list, once it was read.
+    objects: OnceCell<Objects>,
+}
+
+#[derive(Default)]
+struct Objects {
+    by_id: HashMap<String, Value>,
+    /// Those of one device: the ports of servers. Empty unless these are all objects of the list.
+    by_device: HashMap<String, Vec<Value>>,
+}
+
+/// What a request asks for.
+enum Asked {
+    Object(String),
+    /// The objects of a device.
+    OfDevice(String),
 }
 
 /// Which list: its index in [`KINDS`], and the microversion.
@@ -42,22 +56,30 @@ impl ReadingCloud {
         Self { inner, lists: Mutex::default(), pages: 1 + resources / 20 }
     }
 
-    /// The list that has the object of a request, and its ID.
-    fn list_of(request: &CloudRequest) -> Option<(usize, String)> {
-        if request.method != Method::Get || !request.query.is_empty() || request.region.is_some() {
+    /// The list that has what a request asks for.
+    fn list_of(request: &CloudRequest) -> Option<(usize, Asked)> {
+        if request.method != Method::Get || request.region.is_some() {
             return None;
         }
-        KINDS.iter().enumerate().find_map(|(index, list)| {
-            let id = request.path.strip_prefix(list.item?)?.strip_prefix('/')?;
-            let is_object = list.service == request.service && !id.is_empty() && !id.contains('/') && id != "detail";
-            is_object.then(|| (index, id.to_owned()))
-        })
+        let asked = |list: &ObjectKind| match &request.query[..] {
+            [] => {
+                let id = request.path.strip_prefix(list.item?)?.strip_prefix('/')?;
+                let is_object = !id.is_empty() && !id.contains('/') && id != "detail";
+                is_object.then(|| Asked::Object(id.to_owned()))
+            }
+            [(name, device)] if name == "device_id" && request.path == list.path => {
+                Some(Asked::OfDevice(device.clone()))
+            }
+            _ => None,
+        };
+        let lists = KINDS.iter().enumerate().filter(|(_, list)| list.service == request.service);
+        lists.into_iter().find_map(|(index, list)| Some((index, asked(list)?)))
     }
 
-    /// An object from its list. `None`: it is to be read by itself, because the list has it not or cannot be read, or because few
-    /// objects of it were asked for.
+    /// An answer from a list. `None`: the request is to be sent, because the list has not what it asks for or cannot be read, or
+    /// because few such requests came.
     async fn listed(&self, request: &CloudRequest) -> Option<Value> {
-        let (index, id) = Self::list_of(request)?;
+        let (index, asked) = Self::list_of(request)?;
         let list = KINDS.get(index)?;
         let read = {
             let mut lists = self.lists.lock().unwrap_or_else(PoisonError::into_inner);
@@ -67,14 +89,26 @@ impl ReadingCloud {
             return None;
         }
         let objects = read.objects.get_or_init(|| self.read(list, request)).await;
-        let object = objects.get(&id)?.clone();
-        Some(Value::Map(Map::from_iter([(list.keys.1.to_owned(), object)])))
+        let (key, found) = match asked {
+            Asked::Object(id) => (list.keys.1, objects.by_id.get(&id)?.clone()),
+            Asked::OfDevice(device) => (list.keys.0, objects.by_device.get(&device)?.clone().into()),
+        };
+        Some(Value::Map(Map::from_iter([(key.to_owned(), found)])))
     }
 
     /// The objects of a list, as far as the service shows them.
-    async fn read(&self, list: &ObjectKind, of: &CloudRequest) -> HashMap<String, Value> {
-        let (objects, _, _) = list.list(&*self.inner, of.microversion.as_ref(), self.pages).await;
-        objects.into_iter().filter_map(|object| Some((object.str_at("id")?.to_owned(), object))).collect()
+    async fn read(&self, list: &ObjectKind, of: &CloudRequest) -> Objects {
+        let (found, is_whole, _) = list.list(&*self.inner, of.microversion.as_ref(), self.pages).await;
+        let mut objects = Objects::default();
+        for object in found {
+            if let Some(device) = object.str_at("device_id").filter(|device| is_whole && !device.is_empty()) {
+                objects.by_device.entry(device.to_owned()).or_default().push(object.clone());
+            }
+            if let Some(id) = object.str_at("id") {
+                objects.by_id.insert(id.to_owned(), object);
+            }
+        }
+        objects
     }
 }
 
@@ -174,6 +208,51 @@ mod tests {
                 None => value!({ "networks": (["a", "b", "c", "d", "e"].map(network).into_iter().collect::<Value>()) }),
             };
             Ok(CloudResponse { status: 200, body, ..CloudResponse::default() })
+        }
+
+        async fn find(&self, _: &str, name: &str) -> Result<String, Failure> {
+            Ok(name.to_owned())
+        }
+
+        async fn has_service(&self, _: &str) -> Result<bool, Failure> {
+            Ok(true)
+        }
+
+        async fn has_extension(&self, _: &str, _: &str) -> Result<bool, Failure> {
+            Ok(true)
+        }
+
+        async fn project_id(&self) -> Result<String, Failure> {
+            Ok("p".to_owned())
+        }
+    }
+
+    #[tokio::test]
+    async fn ports_of_servers_are_read_by_one_list() {
+        let ports = Arc::new(Ports::default());
+        let cloud = ReadingCloud::new(ports.clone(), 1_000);
+        for device in ["a", "b", "c", "d", "e", "none"] {
+            let request = CloudRequest::new("network", Method::Get, "/v2.0/ports").query("device_id", device);
+            let read = cloud.call(request).await.expect("there").body;
+            let expected = if device == "none" { value!([]) } else { value!([{"id": device, "device_id": device}]) };
+            assert_eq!(read, value!({ "ports": expected }), "{device}");
+        }
+        // What the list does not have is asked for.
+        assert_eq!(*ports.0.lock().expect("whole"), ["a", "b", "c", "(all)", "none"]);
+    }
+
+    /// A cloud with a port of each of five servers.
+    #[derive(Default)]
+    struct Ports(Mutex<Vec<String>>);
+
+    #[async_trait]
+    impl Cloud for Ports {
+        async fn call(&self, request: CloudRequest) -> Result<CloudResponse, Failure> {
+            let device = request.query.iter().find(|(name, _)| name == "device_id").map(|(_, device)| device.as_str());
+            self.0.lock().expect("whole").push(device.unwrap_or("(all)").to_owned());
+            let all = ["a", "b", "c", "d", "e"].into_iter().filter(|name| device.is_none_or(|device| device == *name));
+            let ports: Value = all.map(|name| value!({"id": name, "device_id": name})).collect();
+            Ok(CloudResponse { status: 200, body: value!({ "ports": ports }), ..CloudResponse::default() })
         }
 
         async fn find(&self, _: &str, name: &str) -> Result<String, Failure> {

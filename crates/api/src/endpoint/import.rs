@@ -150,7 +150,6 @@ async fn write(call: &Call) -> Result<Response, ApiError> {
             "resource_type": (&one.key.resource_type),
             "physical_resource_id": (&one.key.id),
             "object_name": (&one.object_name),
-            "unread": (one.unread.iter().collect::<Value>()),
             "left_out": (one.left_out.iter().collect::<Value>()),
         })
     };

@@ -98,8 +98,8 @@ impl Rule {
         }
     }
 
-    /// The properties in the rule of an alarm. Conditions are left out: Aodh adds some of its own.
-    pub(super) fn live(&self, alarm: &Value) -> Map {
+    /// The properties in the rule of an alarm.
+    pub(super) fn live(&self, alarm: &Value, given: &Map) -> Map {
         let rule = alarm.get(&format!("{}_rule", self.kind()));
         let read = |name: &str, wire: &str| Some((name.to_owned(), rule?.get(wire)?.clone()));
         let names = match self {
@@ -112,8 +112,17 @@ impl Rule {
                 return wires.iter().filter_map(|(name, wire)| read(name, wire)).collect();
             }
         };
-        let is_plain = |name: &&&str| **name != "query" || self.kind() == "prometheus";
-        names.iter().filter(is_plain).filter_map(|name| read(name, name)).collect()
+        let mut live: Map = names.iter().filter_map(|name| read(name, name)).collect();
+        let conditions = rule.and_then(|rule| rule.get("query")).cloned().unwrap_or_default();
+        match self {
+            Rule::Threshold => live.extend(conditions_of_meter(conditions, given)),
+            Rule::Fields("gnocchi_aggregation_by_resources_threshold", _) => {
+                let given = given.get("query").unwrap_or(&Value::Null);
+                live.insert("query".to_owned(), own_query(conditions, given));
+            }
+            _ => {}
+        }
+        live
     }
 
     /// Moves the properties of the rule into the rule.
@@ -140,10 +149,49 @@ impl Rule {
     }
 }
 
+/// The query of the template in the one that Aodh has made of it: it adds conditions for the project.
+fn own_query(shown: Value, given: &Value) -> Value {
+    let parse = |text: &Value| kiln_yaml::json::parse(text.as_str()?).ok();
+    let (Some(whole), Some(own)) = (parse(&shown), parse(given)) else { return shown };
+    let parts = whole.get("and").and_then(Value::as_list).unwrap_or_default();
+    if whole == own || parts.contains(&own) { given.clone() } else { shown }
+}
+
+/// Whether Aodh has added a condition, for the project of the alarm.
+fn is_of_project(condition: &Value) -> bool {
+    matches!(condition.str_at("field"), Some("project" | "project_id"))
+}
+
+/// The metadata and the other conditions of a threshold.
+fn conditions_of_meter(shown: Value, given: &Map) -> Map {
+    let Value::List(mut conditions) = shown else { return Map::new() };
+    let prefix = metadata_prefix(given.get("meter_name"));
+    let mut metadata = Map::new();
+    for key in given.get("matching_metadata").and_then(Value::as_map).into_iter().flat_map(Map::keys) {
+        let field = metadata_field(prefix, key);
+        let at = conditions.iter().position(|condition| condition.str_at("field") == Some(&field));
+        let value = at.map(|at| conditions.remove(at)).and_then(|condition| condition.get("value").cloned());
+        metadata.insert(key.clone(), value.unwrap_or_default());
+    }
+    conditions.retain(|condition| !is_of_project(condition));
+    Map::from([("matching_metadata".to_owned(), metadata.into()), ("query".to_owned(), conditions.into())])
+}
+
+/// Ceilometer has the metadata of servers and those of other resources at different places.
+fn metadata_prefix(meter: Option<&Value>) -> &'static str {
+    let meter = meter.map(kiln_value::text::str).unwrap_or_default();
+    if NOVA_METERS.contains(&meter.as_str()) { "user_metadata." } else { "metering." }
+}
+
+fn metadata_field(prefix: &str, key: &str) -> String {
+    let key = key.strip_prefix("metadata.").unwrap_or(key);
+    let bare = ["metering.", "user_metadata."].iter().find_map(|prefix| key.strip_prefix(prefix)).unwrap_or(key);
+    format!("metadata.{prefix}{bare}")
+}
+
 /// The rule of a threshold: the metadata to match are further conditions.
 fn threshold(body: &mut Map) -> Map {
-    let meter = body.get("meter_name").map(kiln_value::text::str).unwrap_or_default();
-    let prefix = if NOVA_METERS.contains(&meter.as_str()) { "user_metadata." } else { "metering." };
+    let prefix = metadata_prefix(body.get("meter_name"));
     let mut rule = take(body, THRESHOLD);
     let mut query = match body.shift_remove("query") {
         Some(Value::List(query)) => query,
@@ -151,9 +199,7 @@ fn threshold(body: &mut Map) -> Map {
     };
     let metadata = body.shift_remove("matching_metadata").unwrap_or_default();
     for (key, value) in metadata.as_map().into_iter().flatten() {
-        let key = key.strip_prefix("metadata.").unwrap_or(key);
-        let bare = ["metering.", "user_metadata."].iter().find_map(|prefix| key.strip_prefix(prefix)).unwrap_or(key);
-        let (field, text) = (format!("metadata.{prefix}{bare}"), kiln_value::text::str(value));
+        let (field, text) = (metadata_field(prefix, key), kiln_value::text::str(value));
         query.push(value!({"field": field, "op": "eq", "value": text}));
     }
     if !query.is_empty() {

@@ -5,7 +5,7 @@ use kiln_resource::{Context, Facts, Failure};
 use kiln_value::{Map, Value};
 
 use crate::call::absent_is_fine;
-use crate::neutron::server_address::{associate, dissociate, external_network};
+use crate::neutron::server_address::{associate, dissociate, external_network, server_of};
 use crate::rest::{Edit, Shape};
 
 /// A floating IP, which may belong to a server. `get_resource` returns the address.
@@ -54,6 +54,13 @@ impl Shape for Address {
 
     async fn attribute(&self, cx: &Context<'_>, _object: &Value, name: &str) -> Result<Option<Value>, Failure> {
         Ok((name == "AllocationId").then(|| cx.facts.physical_id.as_deref().unwrap_or_default().into()))
+    }
+
+    async fn live(&self, cx: &Context<'_>, object: &Value, live: &mut Map) -> Result<(), Failure> {
+        if cx.facts.property("InstanceId").is_truthy() {
+            live.insert("InstanceId".to_owned(), server_of(cx, object).await?);
+        }
+        Ok(())
     }
 
     fn reference(&self, facts: &Facts) -> Option<Value> {

@@ -1,11 +1,13 @@
 //! AWS::EC2::EIPAssociation
 
+use std::net::IpAddr;
+
 use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Facts, Failure, FailureKind, Found, Operation, PropertyChange, Step, TypeRules};
 use kiln_value::{Class, Diagnostic, Map, Value, value};
 
 use crate::call::{NEUTRON, absent_is_fine};
-use crate::neutron::server_address::{associate, dissociate, set_port};
+use crate::neutron::server_address::{associate, dissociate, server_of, set_port};
 use crate::validation::{failed, is_given, unspecified};
 use crate::{path, queue};
 
@@ -134,5 +136,24 @@ impl Driver for AddressAssociation {
     /// No call is made before the ID is stored.
     async fn find(&self, _cx: &Context<'_>) -> Result<Found, Failure> {
         Ok(Found::NotMade)
+    }
+
+    async fn live(&self, cx: &Context<'_>) -> Result<Map, Failure> {
+        let id = cx.facts.require_id()?;
+        let query = [(if id.parse::<IpAddr>().is_ok() { "floating_ip_address" } else { "id" }, id)];
+        let found = NEUTRON.list(cx, "/v2.0/floatingips", &query, "floatingips").await?;
+        let missing =
+            || Failure::new(FailureKind::NotFound, Class::NotFound, format!("the floating IP {id} is deleted"));
+        let address = found.first().ok_or_else(missing)?;
+        let part = |key: &str| address.get(key).cloned().unwrap_or_default();
+        let mut live = Map::from([
+            ("EIP".to_owned(), part("floating_ip_address")),
+            ("AllocationId".to_owned(), part("id")),
+            ("NetworkInterfaceId".to_owned(), part("port_id")),
+        ]);
+        if cx.facts.property("InstanceId").is_truthy() {
+            live.insert("InstanceId".to_owned(), server_of(cx, address).await?);
+        }
+        Ok(live)
     }
 }

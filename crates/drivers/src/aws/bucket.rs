@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Facts, Failure, FailureKind, Found, Method, Operation, Step, TypeRules};
-use kiln_value::{Class, Map, Value, text};
+use kiln_value::{Class, Map, Value, text, value};
 
 use crate::call::SWIFT;
 use crate::call::absent_is_fine;
@@ -38,6 +38,44 @@ async fn headers(cx: &Context<'_>) -> Result<Vec<(String, String)>, Failure> {
     let write = if access == "PublicReadWrite" { ".r:*" } else { &user };
     headers.push(("X-Container-Write".to_owned(), write.to_owned()));
     Ok(headers)
+}
+
+/// The headers of tags.
+const TAG: &str = "x-container-meta-s3-tag-";
+
+/// The tags of a container: the given ones by their names, then those of others.
+fn tags(given: &Value, headers: &Map) -> Value {
+    let given: Vec<String> =
+        given.as_list().unwrap_or_default().iter().filter_map(|tag| tag.get("Key")).map(text::str).collect();
+    let header = |key: &str| format!("{TAG}{key}").to_ascii_lowercase().replace('_', "-");
+    let own = given.iter().filter_map(|key| Some((key.as_str(), headers.get(&header(key))?)));
+    let is_other = |name: &str| !given.iter().any(|key| header(key).strip_prefix(TAG) == Some(name));
+    let others = headers.iter().filter_map(|(name, value)| Some((name.strip_prefix(TAG)?, value)));
+    let all = own.chain(others.filter(|(name, _)| is_other(name)));
+    all.map(|(key, value)| value!({"Key": key, "Value": (value.clone())})).collect()
+}
+
+/// The access control list that the headers of a container mean: as given, if several mean this; the text of the list, if
+/// none does.
+fn access(given: &Value, project: &str, headers: &Map) -> Value {
+    let list = |name: &str| object::header(headers, name).and_then(Value::as_str).unwrap_or_default();
+    let (read, write) = (list("x-container-read"), list("x-container-write"));
+    // The user who created the container may be another one.
+    let is_user = |list: &str| {
+        let user = list.strip_prefix(project).and_then(|rest| rest.strip_prefix(':'));
+        user.is_some_and(|user| !user.contains([',', ':', '*']))
+    };
+    let private = ["Private", "BucketOwnerRead", "BucketOwnerFullControl"];
+    match (read, write) {
+        (".r:*", ".r:*") => "PublicReadWrite".into(),
+        (".r:*", write) if is_user(write) => "PublicRead".into(),
+        (read, write) if read == project && is_user(write) => "AuthenticatedRead".into(),
+        (read, write) if is_user(read) && is_user(write) => {
+            let given = given.as_str().filter(|given| private.contains(given));
+            given.unwrap_or("Private").into()
+        }
+        _ => format!("{read} {write}").into(),
+    }
 }
 
 async fn delete(cx: &Context<'_>, name: &str) -> Result<(), Failure> {
@@ -87,6 +125,23 @@ impl Driver for Bucket {
     /// No call is made before the ID is stored.
     async fn find(&self, _: &Context<'_>) -> Result<Found, Failure> {
         Ok(Found::NotMade)
+    }
+
+    async fn live(&self, cx: &Context<'_>) -> Result<Map, Failure> {
+        let path = object::container_path(cx.facts.require_id()?);
+        let headers = cx.cloud.call(object::request(Method::Head, path, &[])).await?.headers;
+        let given = |name: &str| cx.facts.property(name);
+        let document = |name: &str| object::header(&headers, &format!("x-container-meta-web-{name}")).cloned();
+        let website = value!({"IndexDocument": (document("index")), "ErrorDocument": (document("error"))});
+        let mut live = Map::from([
+            ("WebsiteConfiguration".to_owned(), website),
+            ("Tags".to_owned(), tags(given("Tags"), &headers)),
+        ]);
+        if given("AccessControl").is_truthy() {
+            let owner = cx.cloud.account_names().await?;
+            live.insert("AccessControl".to_owned(), access(given("AccessControl"), &owner.project, &headers));
+        }
+        Ok(live)
     }
 
     async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {

@@ -1,12 +1,14 @@
 //! AWS::EC2::Instance
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, Progress, PropertyChange, Step, TypeRules};
+use kiln_resource::{
+    CloudRequest, Context, Driver, Facts, Failure, Found, Method, Operation, Progress, PropertyChange, Step, TypeRules,
+};
 use kiln_value::{Diagnostic, Map, Value, value};
 
 use super::translated::{Translated, Translation};
-use super::volume::{renamed, tags};
-use crate::call::NOVA;
+use super::volume::{present, present_tags, renamed, tags};
+use crate::call::{CINDER, NOVA, items};
 use crate::validation::{conflict, failed};
 use crate::{cinder, nova, path, queue};
 
@@ -18,6 +20,14 @@ pub(super) struct Instance {
 /// The stage in which volumes are attached.
 const VOLUMES: &str = "volumes";
 
+/// The names of the same properties of a server and of an instance.
+const NAMES: [(&str, &str); 4] = [
+    ("image", "ImageId"),
+    ("flavor", "InstanceType"),
+    ("key_name", "KeyName"),
+    ("availability_zone", "AvailabilityZone"),
+];
+
 /// The properties as those of OS::Nova::Server.
 struct AsServer;
 
@@ -25,9 +35,11 @@ fn list<'a>(properties: &'a Map, name: &str) -> &'a [Value] {
     properties.get(name).and_then(Value::as_list).unwrap_or_default()
 }
 
+const GROUPS: [&str; 2] = ["SecurityGroups", "SecurityGroupIds"];
+
 /// The security groups of both properties.
 fn security_groups(properties: &Map) -> Vec<Value> {
-    ["SecurityGroups", "SecurityGroupIds"].iter().flat_map(|name| list(properties, name)).cloned().collect()
+    GROUPS.iter().flat_map(|name| list(properties, name)).cloned().collect()
 }
 
 /// The interfaces: ports in the order of their index, or a port on the subnet.
@@ -49,6 +61,50 @@ fn networks(properties: &Map) -> Value {
         Some(subnet) => value!([{"subnet": (subnet.clone())}]),
         None => Value::Null,
     }
+}
+
+/// The security groups and interfaces of the template in those of a server, which shows its own if they differ.
+fn live_ports(properties: &Map, server: &Map) -> Map {
+    let mut live = Map::new();
+    let given = |name: &str| properties.get(name).filter(|value| value.is_truthy());
+    if let Some(groups) = server.get("security_groups") {
+        let is_same = groups.as_list() == Some(&security_groups(properties));
+        for name in GROUPS {
+            live.extend(given(name).map(|own| (name.to_owned(), if is_same { own } else { groups }.clone())));
+        }
+    }
+    if let Some(interfaces) = server.get("networks") {
+        let is_same = *interfaces == networks(properties);
+        let ports: Value =
+            interfaces.as_list().into_iter().flatten().filter_map(|one| one.get("port").cloned()).collect();
+        let subnet = interfaces.at(0).and_then(|one| one.get("subnet")).cloned().unwrap_or_default();
+        for (name, shown) in [("NetworkInterfaces", ports), ("SubnetId", subnet)] {
+            live.extend(given(name).map(|own| (name.to_owned(), if is_same { own.clone() } else { shown })));
+        }
+    }
+    live
+}
+
+/// The volumes that Nova has made of snapshots. It names the devices as it likes: the names are those of the template.
+async fn live_devices(cx: &Context<'_>, server: &str) -> Result<Value, Failure> {
+    let path = format!("/servers/{}/os-volume_attachments", path::segment(server));
+    let request = CloudRequest::new(NOVA.0, Method::Get, path).microversion("2.79");
+    let attachments = items(cx.cloud.call(request).await?.body, "volumeAttachments")?;
+    let mut given = list(&cx.facts.properties, "BlockDeviceMappings").to_vec();
+    let mut devices = Vec::new();
+    for attachment in &attachments {
+        let path = format!("/v3/volumes/{}", path::segment(attachment.str_at("volumeId").unwrap_or_default()));
+        let volume = CINDER.show(cx, path, "volume").await?;
+        let Some(snapshot) = volume.get("snapshot_id").filter(|snapshot| snapshot.is_truthy()) else { continue };
+        let is_it = |device: &Value| device.get("Ebs").and_then(|disk| disk.get("SnapshotId")) == Some(snapshot);
+        let name = given.iter().position(is_it).and_then(|at| given.swap_remove(at).get("DeviceName").cloned());
+        let disk = value!({
+            "SnapshotId": (snapshot.clone()), "VolumeSize": (volume.get("size").cloned()),
+            "DeleteOnTermination": (attachment.get("delete_on_termination").cloned()),
+        });
+        devices.push(value!({"DeviceName": name, "Ebs": disk}));
+    }
+    Ok(devices.into())
 }
 
 /// Scheduler hints; a key that occurs several times has a list.
@@ -82,15 +138,9 @@ fn block_devices(properties: &Map) -> Value {
 #[async_trait]
 impl Translation for AsServer {
     fn properties(&self, properties: &Map) -> Map {
-        let names = [
-            ("ImageId", "image"),
-            ("InstanceType", "flavor"),
-            ("KeyName", "key_name"),
-            ("AvailabilityZone", "availability_zone"),
-            ("UserData", "user_data"),
-        ];
-        let mut server = renamed(properties, &names);
+        let mut server = renamed(properties, &NAMES.map(|(server, own)| (own, server)));
         let further = [
+            ("user_data", properties.get("UserData").cloned().unwrap_or_default()),
             ("security_groups", Value::List(security_groups(properties))),
             ("networks", networks(properties)),
             ("metadata", tags(properties.get("Tags"))),
@@ -106,14 +156,11 @@ impl Translation for AsServer {
     }
 
     fn live(&self, properties: &Map, live: &Map) -> Map {
-        let mut own = Map::new();
+        let mut own = present(live, &NAMES);
         if let Some(metadata) = live.get("metadata") {
-            let present = list(properties, "Tags").iter().filter_map(|tag| {
-                let key = tag.str_at("Key")?;
-                Some(value!({"Key": key, "Value": (metadata.get(key)?.clone())}))
-            });
-            own.insert("Tags".to_owned(), present.collect());
+            own.insert("Tags".to_owned(), present_tags(properties, metadata));
         }
+        own.extend(live_ports(properties, live));
         own
     }
 
@@ -203,7 +250,7 @@ impl TypeRules for Instance {
     }
 
     fn restarts(&self, changed: &Map) -> bool {
-        changed.contains_key("InstanceType")
+        ["InstanceType", "NetworkInterfaces"].iter().any(|name| changed.contains_key(*name))
     }
 
     fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
@@ -247,7 +294,22 @@ impl Driver for Instance {
     }
 
     async fn live(&self, cx: &Context<'_>) -> Result<Map, Failure> {
-        self.server.live(cx).await
+        let mut live = self.server.live(cx).await?;
+        let properties = &cx.facts.properties;
+        let server = cx.facts.require_id()?;
+        if cx.facts.property("Volumes").is_truthy() {
+            let attachments = cinder::attachments(cx, server).await?;
+            let volumes = list(properties, "Volumes").iter().filter_map(|volume| {
+                let id = volume.str_at("VolumeId")?;
+                // Nova names the device as it likes.
+                attachments.iter().any(|attachment| attachment.str_at("volumeId") == Some(id)).then(|| volume.clone())
+            });
+            live.insert("Volumes".to_owned(), volumes.collect());
+        }
+        if cx.facts.property("BlockDeviceMappings").is_truthy() {
+            live.insert("BlockDeviceMappings".to_owned(), live_devices(cx, server).await?);
+        }
+        Ok(live)
     }
 
     async fn live_in(&self, cx: &Context<'_>, object: &Value) -> Result<Map, Failure> {

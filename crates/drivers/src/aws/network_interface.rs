@@ -52,6 +52,14 @@ impl Shape for NetworkInterface {
     }
 
     async fn live(&self, cx: &Context<'_>, object: &Value, live: &mut Map) -> Result<(), Failure> {
+        let addresses = object.get("fixed_ips").and_then(Value::as_list).unwrap_or_default();
+        for (property, key) in [("SubnetId", "subnet_id"), ("PrivateIpAddress", "ip_address")] {
+            let given = cx.facts.property(property);
+            let is_given = addresses.iter().any(|address| address.get(key) == Some(given));
+            let first = addresses.first().and_then(|address| address.get(key));
+            let shown = if is_given { given.clone() } else { first.cloned().unwrap_or_default() };
+            live.insert(property.to_owned(), shown);
+        }
         let Some(given) = cx.facts.property("GroupSet").as_list() else { return Ok(()) };
         let sorted = |groups: &Value| {
             let mut ids: Vec<String> = groups.as_list().unwrap_or_default().iter().map(text::str).collect();

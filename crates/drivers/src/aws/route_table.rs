@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, Step, TypeRules};
 use kiln_value::{Map, Value, text};
 
-use super::vpc::{connect, disconnect, router_of, router_of_subnet, set_gateway};
+use super::vpc::{connect, disconnect, has_interface, router_of, router_of_subnet, set_gateway};
 use crate::queue;
 use crate::rest::Shape;
 
@@ -88,7 +88,9 @@ impl Driver for RouteAssociation {
         Ok(Found::NotMade)
     }
 
-    async fn live(&self, _: &Context<'_>) -> Result<Map, Failure> {
-        Ok(Map::new())
+    async fn live(&self, cx: &Context<'_>) -> Result<Map, Failure> {
+        let (router, subnet) = parts(cx.facts.require_id()?).unwrap_or_default();
+        let router = has_interface(cx, router, subnet).await?.then_some(router);
+        Ok(Map::from([("RouteTableId".to_owned(), router.into()), ("SubnetId".to_owned(), subnet.into())]))
     }
 }

@@ -56,7 +56,7 @@ pub(super) async fn router_of_subnet(cx: &Context<'_>, subnet: &str) -> Result<O
 }
 
 /// Whether a router has an interface in a subnet.
-async fn has_interface(cx: &Context<'_>, router: &str, subnet: &str) -> Result<bool, Failure> {
+pub(super) async fn has_interface(cx: &Context<'_>, router: &str, subnet: &str) -> Result<bool, Failure> {
     let ports = NEUTRON.list(cx, "/v2.0/ports", &[("device_id", router)], "ports").await?;
     let mut addresses = ports.iter().filter_map(|port| port.get("fixed_ips")?.as_list()).flatten();
     Ok(addresses.any(|address| address.str_at("subnet_id") == Some(subnet)))

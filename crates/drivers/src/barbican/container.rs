@@ -44,6 +44,22 @@ impl Shape for Container {
         Ok(Some(Value::Map(pairs.collect())))
     }
 
+    async fn live(&self, cx: &Context<'_>, object: &Value, live: &mut Map) -> Result<(), Failure> {
+        let references = object.get("secret_refs").and_then(Value::as_list).unwrap_or_default();
+        let part = |reference: &Value, key: &str| reference.get(key).cloned().unwrap_or_default();
+        if self.0 == "generic" {
+            let secret = |one: &Value| value!({"name": (part(one, "name")), "ref": (part(one, "secret_ref"))});
+            live.insert("secrets".to_owned(), references.iter().map(secret).collect());
+            return Ok(());
+        }
+        for property in cx.facts.properties.keys() {
+            let Some(name) = property.strip_suffix("_ref") else { continue };
+            let own = references.iter().find(|reference| reference.str_at("name") == Some(name));
+            live.insert(property.clone(), own.map(|one| part(one, "secret_ref")).unwrap_or_default());
+        }
+        Ok(())
+    }
+
     fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
         let mut urls: Vec<Value> = Vec::new();
         for (_, url) in references(&facts.properties).into_iter().filter(|(_, url)| url.is_truthy()) {

@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use kiln_resource::{Context, Facts, Failure};
 use kiln_value::{Diagnostic, Map, Value};
 
-use super::secret::payload;
+use super::secret::{payload, show_expiration};
 use crate::call::BARBICAN;
 use crate::path;
 use crate::rest::Shape;
@@ -49,6 +49,14 @@ impl Shape for Order {
             Some(url) => payload(cx, url).await.map(Some),
             None => Ok(Some(Value::Null)),
         }
+    }
+
+    async fn live(&self, cx: &Context<'_>, object: &Value, live: &mut Map) -> Result<(), Failure> {
+        let meta = object.get("meta").and_then(Value::as_map).cloned().unwrap_or_default();
+        live.retain(|name, _| name == "type");
+        live.extend(meta);
+        show_expiration(cx, live);
+        Ok(())
     }
 
     fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {

@@ -5,6 +5,7 @@ use base64::Engine as _;
 use kiln_resource::{CloudRequest, Context, Facts, Failure, Method};
 use kiln_value::{Diagnostic, Map, Value};
 
+use crate::alike::seconds;
 use crate::call::BARBICAN;
 use crate::path;
 use crate::rest::Shape;
@@ -24,6 +25,16 @@ pub(super) async fn payload(cx: &Context<'_>, url: &str) -> Result<Value, Failur
     Ok(cx.cloud.call(request).await?.body)
 }
 
+/// Barbican shows the time of the expiration in another form: it stays as it is given if it is the same.
+pub(super) fn show_expiration(cx: &Context<'_>, live: &mut Map) {
+    let given = cx.facts.property("expiration");
+    let Some(shown) = live.get_mut("expiration") else { return };
+    let time = |value: &Value| value.as_str().and_then(seconds);
+    if time(given).is_some() && time(given) == time(shown) {
+        *shown = given.clone();
+    }
+}
+
 #[async_trait]
 impl Shape for Secret {
     async fn create_body(&self, _cx: &Context<'_>, body: &mut Map) -> Result<(), Failure> {
@@ -39,6 +50,13 @@ impl Shape for Secret {
             ("decrypted_payload", Some(id)) => payload(cx, id).await.map(Some),
             _ => Ok(None),
         }
+    }
+
+    async fn live(&self, cx: &Context<'_>, object: &Value, live: &mut Map) -> Result<(), Failure> {
+        let kind = object.get("content_types").and_then(|types| types.get("default")).cloned();
+        live.insert("payload_content_type".to_owned(), kind.unwrap_or_default());
+        show_expiration(cx, live);
+        Ok(())
     }
 
     fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {

@@ -1,7 +1,7 @@
 //! OS::Cinder::EncryptedVolumeType
 
 use async_trait::async_trait;
-use kiln_resource::{Context, Driver, Failure, Found, Operation, Step, TypeRules};
+use kiln_resource::{Context, Driver, Failure, FailureKind, Found, Operation, Step, TypeRules};
 use kiln_value::{Class, Map, Value, value};
 
 use super::volume_type::encryption;
@@ -11,14 +11,16 @@ use crate::path;
 /// The encryption of a volume type, of which there is one at most. Its ID is that of the type.
 pub(super) struct EncryptedVolumeType;
 
+/// The properties of the encryption itself.
+const FIELDS: [&str; 4] = ["provider", "cipher", "key_size", "control_location"];
+
 fn provider_path(id: &str) -> String {
     format!("/v3/types/{}/encryption/provider", path::segment(id))
 }
 
 fn body(properties: &Map) -> Value {
     let entry = |name: &str| (name.to_owned(), properties.get(name).cloned().unwrap_or_default());
-    let names = ["provider", "cipher", "key_size", "control_location"];
-    value!({"encryption": (names.into_iter().map(entry).collect::<Map>())})
+    value!({"encryption": (FIELDS.into_iter().map(entry).collect::<Map>())})
 }
 
 fn volume_type<'a>(cx: &Context<'a>) -> &'a str {
@@ -32,6 +34,13 @@ async fn show(cx: &Context<'_>, id: &str) -> Result<Option<Value>, Failure> {
         Err(failure) if failure.is_not_found() => Ok(None),
         Err(failure) => Err(failure),
     }
+}
+
+async fn require(cx: &Context<'_>) -> Result<Value, Failure> {
+    let id = cx.facts.require_id()?;
+    let text = format!("Volume type {id} has no encryption");
+    let missing = Failure::new(FailureKind::NotFound, Class::NotFound, text);
+    show(cx, id).await?.ok_or(missing)
 }
 
 impl TypeRules for EncryptedVolumeType {}
@@ -56,12 +65,7 @@ impl Driver for EncryptedVolumeType {
                 }
                 Ok(Step::done())
             }
-            Operation::Check => {
-                let id = cx.facts.require_id()?;
-                let text = format!("Volume type {id} has no encryption");
-                let missing = Failure::new(kiln_resource::FailureKind::NotFound, Class::NotFound, text);
-                show(cx, id).await?.map(|_| Step::done()).ok_or(missing)
-            }
+            Operation::Check => require(cx).await.map(|_| Step::done()),
             Operation::Suspend | Operation::Resume | Operation::Adopt | Operation::Snapshot => Ok(Step::done()),
         }
     }
@@ -70,6 +74,13 @@ impl Driver for EncryptedVolumeType {
     async fn find(&self, cx: &Context<'_>) -> Result<Found, Failure> {
         let id = volume_type(cx);
         Ok(if show(cx, id).await?.is_some() { Found::Made(Step::done().id(id)) } else { Found::NotMade })
+    }
+
+    async fn live(&self, cx: &Context<'_>) -> Result<Map, Failure> {
+        let encryption = require(cx).await?;
+        let read = |name: &str| Some((name.to_owned(), encryption.get(name)?.clone()));
+        let volume_type = encryption.get("volume_type_id").map(|id| ("volume_type".to_owned(), id.clone()));
+        Ok(FIELDS.into_iter().filter_map(read).chain(volume_type).collect())
     }
 
     async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {

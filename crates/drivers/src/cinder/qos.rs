@@ -97,4 +97,15 @@ impl Driver for QosAssociation {
     async fn find(&self, _cx: &Context<'_>) -> Result<Found, Failure> {
         Ok(Found::NotMade)
     }
+
+    /// Other types may have the same specs.
+    async fn live(&self, cx: &Context<'_>) -> Result<Map, Failure> {
+        let specs = cx.facts.property("qos_specs").clone();
+        let path = path_of(&kiln_value::text::str(&specs), "associations");
+        let held = CINDER.list(cx, path, &[], "qos_associations").await?;
+        let is_held = |own: &&Value| held.iter().any(|held| held.get("id") == Some(own));
+        let own = cx.facts.property("volume_types").as_list().unwrap_or_default();
+        let types = own.iter().filter(is_held).cloned().collect();
+        Ok(Map::from([("qos_specs".to_owned(), specs), ("volume_types".to_owned(), types)]))
+    }
 }

@@ -33,6 +33,12 @@ async fn projects(cx: &Context<'_>, list: &Value) -> Result<Vec<String>, Failure
     Ok(ids)
 }
 
+/// The projects that may use a private type.
+async fn allowed(cx: &Context<'_>, id: &str) -> Result<Vec<String>, Failure> {
+    let access = CINDER.list(cx, path_of(id, "os-volume-type-access"), &[], "volume_type_access").await?;
+    Ok(access.iter().filter_map(|access| Some(access.str_at("project_id")?.to_owned())).collect())
+}
+
 async fn access(cx: &Context<'_>, id: &str, action: &str, project: &str) -> Result<(), Failure> {
     let change = Value::from_iter([("project".to_owned(), Value::from(project))]);
     let body = Value::from_iter([(action.to_owned(), change)]);
@@ -62,6 +68,22 @@ impl Shape for VolumeType {
         Ok(())
     }
 
+    async fn live(&self, cx: &Context<'_>, object: &Value, live: &mut Map) -> Result<(), Failure> {
+        live.extend(object.get("extra_specs").map(|specs| ("metadata".to_owned(), specs.clone())));
+        let given = cx.facts.property("projects");
+        if given.is_truthy() && !cx.facts.property("is_public").is_truthy() {
+            let held = allowed(cx, object.str_at("id").unwrap_or_default()).await?;
+            let ids = projects(cx, given).await?;
+            // The list may have names.
+            let as_given = |id: String| match ids.iter().position(|given| *given == id) {
+                Some(at) => given.at(at).cloned().unwrap_or_default(),
+                None => id.into(),
+            };
+            live.insert("projects".to_owned(), held.into_iter().map(as_given).collect());
+        }
+        Ok(())
+    }
+
     async fn before_update(&self, cx: &Context<'_>, id: &str, edit: &Edit<'_>) -> Result<(), Failure> {
         if let Some(specs) = edit.changed.get("metadata") {
             let current = CINDER.show(cx, path_of(id, "extra_specs"), "extra_specs").await?;
@@ -75,13 +97,11 @@ impl Shape for VolumeType {
             && !cx.facts.property("is_public").is_truthy()
         {
             let wanted = projects(cx, list).await?;
-            let path = path_of(id, "os-volume-type-access");
-            let current = CINDER.list(cx, path, &[], "volume_type_access").await?;
-            let current: Vec<&str> = current.iter().filter_map(|access| access.str_at("project_id")).collect();
-            for project in current.iter().filter(|project| !wanted.iter().any(|wanted| wanted == *project)) {
+            let current = allowed(cx, id).await?;
+            for project in current.iter().filter(|project| !wanted.contains(project)) {
                 access(cx, id, "removeProjectAccess", project).await?;
             }
-            for project in wanted.iter().filter(|project| !current.contains(&project.as_str())) {
+            for project in wanted.iter().filter(|project| !current.contains(project)) {
                 access(cx, id, "addProjectAccess", project).await?;
             }
         }

@@ -275,6 +275,7 @@ impl Driver for WebImage {
         }
         // An image has further properties of its service: only those of the template are compared.
         let given = cx.facts.property("extra_properties").as_map().into_iter().flat_map(Map::keys);
+        live.extend(image.get("id").map(|id| ("id".to_owned(), id.clone())));
         live.insert("extra_properties".to_owned(), Value::Map(given.map(value).collect()));
         Ok(live)
     }

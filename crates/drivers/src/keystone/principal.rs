@@ -42,6 +42,24 @@ impl Shape for Principal {
         roles::grant(cx, self.0, id, cx.facts.property("roles")).await
     }
 
+    async fn live(&self, cx: &Context<'_>, object: &Value, live: &mut Map) -> Result<(), Failure> {
+        let id = object.str_at("id").unwrap_or_default();
+        let (groups, roles) = (cx.facts.property("groups"), cx.facts.property("roles"));
+        if groups.is_truthy() {
+            let mut joined = Vec::new();
+            for group in groups.as_list().unwrap_or_default() {
+                if roles::exists(cx, membership(group, id)).await? {
+                    joined.push(group.clone());
+                }
+            }
+            live.insert("groups".to_owned(), joined.into());
+        }
+        if roles.is_truthy() {
+            live.insert("roles".to_owned(), roles::granted(cx, self.0, id, roles).await?);
+        }
+        Ok(())
+    }
+
     async fn before_update(&self, cx: &Context<'_>, id: &str, edit: &Edit<'_>) -> Result<(), Failure> {
         let before = |name: &str| edit.before.get(name).cloned().unwrap_or_default();
         if let Some(groups) = edit.changed.get("groups") {

@@ -14,11 +14,20 @@ pub(super) struct RoleAssignment(pub(super) Holder);
 impl RoleAssignment {
     /// The ID of the user or group in these properties.
     async fn holder(&self, cx: &Context<'_>, properties: &Map) -> Result<String, Failure> {
-        let (finder, property) = match self.0 {
-            Holder::User => ("keystone.user", "user"),
-            Holder::Group => ("keystone.group", "group"),
+        let finder = match self.0 {
+            Holder::User => "keystone.user",
+            Holder::Group => "keystone.group",
         };
-        cx.cloud.find(finder, properties.get(property).and_then(Value::as_str).unwrap_or_default()).await
+        let holder = properties.get(self.property()).and_then(Value::as_str);
+        cx.cloud.find(finder, holder.unwrap_or_default()).await
+    }
+
+    /// The property that names the user or group.
+    fn property(&self) -> &'static str {
+        match self.0 {
+            Holder::User => "user",
+            Holder::Group => "group",
+        }
     }
 
     /// Revokes the roles of these properties that others do not keep.
@@ -71,6 +80,13 @@ impl Driver for RoleAssignment {
         let id = self.holder(cx, &cx.facts.properties).await?;
         roles::grant(cx, self.0, &id, cx.facts.property("roles")).await?;
         Ok(Step::done())
+    }
+
+    async fn live(&self, cx: &Context<'_>) -> Result<Map, Failure> {
+        let id = self.holder(cx, &cx.facts.properties).await?;
+        let holder = cx.facts.property(self.property()).clone();
+        let roles = roles::granted(cx, self.0, &id, cx.facts.property("roles")).await?;
+        Ok(Map::from([(self.property().to_owned(), holder), ("roles".to_owned(), roles)]))
     }
 
     /// No call is made before the ID is stored.

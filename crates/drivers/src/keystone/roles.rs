@@ -59,6 +59,27 @@ pub(super) async fn change(
     revoke(cx, holder, id, &gone.cloned().collect::<Vec<_>>()).await
 }
 
+/// The roles of a list that are granted. Others may grant further ones.
+pub(super) async fn granted(cx: &Context<'_>, holder: Holder, id: &str, roles: &Value) -> Result<Value, Failure> {
+    let mut granted = Vec::new();
+    for role in roles.as_list().unwrap_or_default() {
+        let path = assignment(cx, holder, id, role).await?;
+        if exists(cx, path).await? {
+            granted.push(role.clone());
+        }
+    }
+    Ok(granted.into())
+}
+
+/// Whether an assignment or a membership exists.
+pub(super) async fn exists(cx: &Context<'_>, path: String) -> Result<bool, Failure> {
+    match KEYSTONE.get(cx, path).await {
+        Ok(_) => Ok(true),
+        Err(failure) if failure.is_not_found() => Ok(false),
+        Err(failure) => Err(failure),
+    }
+}
+
 async fn assignment(cx: &Context<'_>, holder: Holder, id: &str, entry: &Value) -> Result<String, Failure> {
     let role = cx.cloud.find("keystone.role", entry.str_at("role").unwrap_or_default()).await?;
     let target = match (entry.str_at("project"), entry.str_at("domain")) {

@@ -5,7 +5,7 @@ use kiln_resource::{Context, Facts, Failure, Method};
 use kiln_value::{Map, Value, text, value};
 
 use super::call;
-use crate::call::{absent_is_fine, items};
+use crate::call::{absent_is_fine, is_uuid_like, items};
 use crate::path::segment;
 use crate::rest::{Edit, Shape};
 
@@ -131,6 +131,11 @@ impl Shape for Share {
         let plain = |rule: &Value| -> Value {
             RULE.iter().map(|key| ((*key).to_owned(), rule.get(key).cloned().unwrap_or_default())).collect()
         };
+        for (property, key) in REFERENCES {
+            // Old versions of Manila show the name of the type.
+            let id = object.get(key).filter(|id| key != "share_type" || id.as_str().is_some_and(is_uuid_like));
+            live.extend(id.map(|id| (property.to_owned(), id.clone())));
+        }
         live.insert("access_rules".to_owned(), kept.chain(others.map(plain)).collect());
         if cx.facts.property("metadata").is_null() && live.get("metadata").is_none_or(|own| !own.is_truthy()) {
             live.insert("metadata".to_owned(), Value::Null);

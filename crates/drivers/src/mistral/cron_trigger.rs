@@ -2,11 +2,15 @@
 
 use async_trait::async_trait;
 use kiln_resource::{Context, Facts, Failure};
-use kiln_value::{Diagnostic, Map};
+use kiln_value::{Diagnostic, Map, Value, value};
 
+use super::execution;
 use crate::call::is_uuid_like;
 use crate::rest::Shape;
 use crate::validation::one_of;
+
+/// The form of a time in templates.
+const FIRST_TIME: &str = "YYYY-MM-DD HH:MM";
 
 /// A trigger that starts a workflow at times. Its ID is its name.
 pub(super) struct CronTrigger;
@@ -20,6 +24,26 @@ impl Shape for CronTrigger {
         body.insert(key.to_owned(), name.into());
         if let Some(input) = workflow.get("input").filter(|input| input.is_truthy()) {
             body.insert("workflow_input".to_owned(), kiln_value::text::json(input).into());
+        }
+        Ok(())
+    }
+
+    async fn live(&self, cx: &Context<'_>, object: &Value, live: &mut Map) -> Result<(), Failure> {
+        let given = cx.facts.property("workflow");
+        let is_id = given.str_at("name").is_some_and(is_uuid_like);
+        let name = object.get(if is_id { "workflow_id" } else { "workflow_name" }).cloned();
+        let input = execution::parsed(object, "workflow_input");
+        live.insert("workflow".to_owned(), value!({"name": name, "input": input}));
+        // Mistral shows the seconds too.
+        if let Some(time) = live.get("first_time").and_then(Value::as_str) {
+            let minute: String = time.replace('T', " ").chars().take(FIRST_TIME.len()).collect();
+            live.insert("first_time".to_owned(), minute.into());
+        }
+        // Each run lowers the number.
+        let [given, remaining] =
+            [cx.facts.property("count"), live.get("count").unwrap_or(&Value::Null)].map(Value::as_i64);
+        if object.get("updated_at").is_some_and(Value::is_truthy) && remaining < given {
+            live.shift_remove("count");
         }
         Ok(())
     }

@@ -70,6 +70,48 @@ fn definition(facts: &Facts) -> Result<String, Failure> {
     serde_json::to_string(&whole).map_err(|error| Failure::other(Class::ValueError, error.to_string()))
 }
 
+/// The entries of a map with the names of properties, the reverse of [`dashed`].
+fn undashed(entries: Option<&Value>) -> Map {
+    let entries = entries.and_then(Value::as_map).into_iter().flatten();
+    entries.map(|(key, value)| (key.replace('-', "_"), value.clone())).collect()
+}
+
+/// The properties in a definition, the reverse of [`definition`]. It has only the names of the input.
+fn properties(name: &str, definition: &str, facts: &Facts) -> Map {
+    let given = facts.property("input");
+    let parsed = kiln_yaml::parse(definition).map(|document| document.value).unwrap_or_default();
+    let workflow = parsed.get(name).unwrap_or(&Value::Null);
+    let mut own: Map =
+        OWN.into_iter().map(|key| (key.to_owned(), workflow.get(key).cloned().unwrap_or_default())).collect();
+    if own.get("type").is_some_and(Value::is_null) {
+        own.insert("type".to_owned(), "direct".into());
+    }
+    let input =
+        workflow.get("input").and_then(Value::as_list).unwrap_or_default().iter().flat_map(|input| match input {
+            Value::Map(with_default) => with_default.keys().cloned().collect(),
+            name => vec![text::str(name)],
+        });
+    let input = input.map(|key| {
+        let value = given.get(&key).cloned().unwrap_or_default();
+        (key, value)
+    });
+    own.insert("input".to_owned(), input.collect::<Map>().into());
+    let tasks = workflow.get("tasks").and_then(Value::as_map).into_iter().flatten().map(|(name, task)| {
+        let mut task = undashed(Some(task));
+        task.insert("name".to_owned(), name.as_str().into());
+        Value::Map(task)
+    });
+    own.insert("tasks".to_owned(), tasks.collect());
+    let mut defaults = undashed(workflow.get("task-defaults"));
+    // A default that is no value is not sent.
+    let given = facts.property("task_defaults").as_map().into_iter().flatten();
+    for (key, value) in given.filter(|(_, value)| !value.is_null() && !value.is_truthy()) {
+        defaults.entry(key.clone()).or_insert_with(|| value.clone());
+    }
+    own.insert("task_defaults".to_owned(), defaults.into());
+    own
+}
+
 /// Sends the definition.
 async fn send(cx: &Context<'_>, method: Method) -> Result<(), Failure> {
     let mut request = CloudRequest::new(MISTRAL.0, method, "/v2/workflows").query("scope", "private");
@@ -242,6 +284,19 @@ impl Driver for Workflow {
         execution::start(cx, &start).await?;
         let all: Vec<&str> = std::iter::once(id.as_str()).chain(before).collect();
         Ok(Received { data: Map::from([(EXECUTIONS.to_owned(), all.join(",").into())]), ..Received::default() })
+    }
+
+    async fn live(&self, cx: &Context<'_>) -> Result<Map, Failure> {
+        let workflow = MISTRAL.get(cx, path_of(cx.facts.require_id()?)).await?;
+        self.live_in(cx, &workflow).await
+    }
+
+    async fn live_in(&self, cx: &Context<'_>, workflow: &Value) -> Result<Map, Failure> {
+        let name = workflow.str_at("name").unwrap_or_default();
+        let definition = workflow.str_at("definition").unwrap_or_default();
+        let mut live = properties(name, definition, cx.facts);
+        live.insert("name".to_owned(), name.into());
+        Ok(live)
     }
 
     async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {

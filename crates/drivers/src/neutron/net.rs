@@ -41,6 +41,14 @@ impl Shape for Net {
         }
     }
 
+    async fn live(&self, cx: &Context<'_>, object: &Value, live: &mut Map) -> Result<(), Failure> {
+        if cx.facts.property("dhcp_agent_ids").is_truthy() {
+            let agents = dhcp_agents(cx, object.str_at("id").unwrap_or_default()).await?;
+            live.insert("dhcp_agent_ids".to_owned(), agents.into());
+        }
+        Ok(())
+    }
+
     async fn attribute(&self, cx: &Context<'_>, object: &Value, name: &str) -> Result<Option<Value>, Failure> {
         if name != "segments" {
             return Ok(None);
@@ -53,11 +61,18 @@ impl Shape for Net {
     }
 }
 
+/// The IDs of the DHCP agents of a network.
+async fn dhcp_agents(cx: &Context<'_>, id: &str) -> Result<Vec<Value>, Failure> {
+    let path = format!("/v2.0/networks/{}/dhcp-agents", path::segment(id));
+    let agents = NEUTRON.list(cx, path, &[], "agents").await?;
+    Ok(agents.iter().filter_map(|agent| agent.get("id").cloned()).collect())
+}
+
 /// Assigns exactly these agents to the network. Refusals because the state is already reached are ignored.
 async fn set_dhcp_agents(cx: &Context<'_>, id: &str, wanted: &Value) -> Result<(), Failure> {
     let network = path::segment(id);
-    let present = NEUTRON.list(cx, format!("/v2.0/networks/{network}/dhcp-agents"), &[], "agents").await?;
-    let present: Vec<&str> = present.iter().filter_map(|agent| agent.str_at("id")).collect();
+    let present = dhcp_agents(cx, id).await?;
+    let present: Vec<&str> = present.iter().filter_map(Value::as_str).collect();
     let wanted: Vec<&str> = wanted.as_list().unwrap_or_default().iter().filter_map(Value::as_str).collect();
     for agent in wanted.iter().filter(|agent| !present.contains(agent)) {
         let path = format!("/v2.0/agents/{}/dhcp-networks", path::segment(agent));

@@ -2,7 +2,7 @@
 
 use async_trait::async_trait;
 use kiln_resource::{Context, Facts, Failure, Sibling, Siblings};
-use kiln_value::{Diagnostic, Value, value};
+use kiln_value::{Diagnostic, Map, Value, value};
 
 use super::subnets_of;
 use crate::call::NEUTRON;
@@ -36,6 +36,14 @@ impl Shape for Router {
         }
     }
 
+    async fn live(&self, cx: &Context<'_>, object: &Value, live: &mut Map) -> Result<(), Failure> {
+        if cx.facts.property(AGENTS).is_truthy() {
+            let agents = agents(cx, object.str_at("id").unwrap_or_default()).await?;
+            live.insert(AGENTS.to_owned(), agents.into());
+        }
+        Ok(())
+    }
+
     fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
         not_both(facts, "l3_agent_id", AGENTS)?;
         let agents = facts.property(AGENTS);
@@ -57,11 +65,18 @@ impl Shape for Router {
     }
 }
 
+/// The IDs of the L3 agents of a router.
+async fn agents(cx: &Context<'_>, id: &str) -> Result<Vec<Value>, Failure> {
+    let path = format!("/v2.0/routers/{}/l3-agents", path::segment(id));
+    let agents = NEUTRON.list(cx, path, &[], "agents").await?;
+    Ok(agents.iter().filter_map(|agent| agent.get("id").cloned()).collect())
+}
+
 /// Assigns exactly these agents to the router.
 async fn set_agents(cx: &Context<'_>, id: &str, wanted: &Value) -> Result<(), Failure> {
     let router = path::segment(id);
-    let present = NEUTRON.list(cx, format!("/v2.0/routers/{router}/l3-agents"), &[], "agents").await?;
-    let present: Vec<&str> = present.iter().filter_map(|agent| agent.str_at("id")).collect();
+    let present = agents(cx, id).await?;
+    let present: Vec<&str> = present.iter().filter_map(Value::as_str).collect();
     let wanted: Vec<&str> = wanted.as_list().unwrap_or_default().iter().filter_map(Value::as_str).collect();
     for agent in present.iter().filter(|agent| !wanted.contains(agent)) {
         NEUTRON.delete(cx, format!("/v2.0/agents/{}/l3-routers/{router}", path::segment(agent))).await?;

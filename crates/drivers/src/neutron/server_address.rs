@@ -30,6 +30,16 @@ pub(crate) async fn associate(cx: &Context<'_>, id: &str, server: &str) -> Resul
     set_port(cx, id, value!({"port_id": (first.get("port_id").cloned()), "fixed_ip_address": address})).await
 }
 
+/// The ID of the server to which a floating IP belongs; null without one.
+pub(crate) async fn server_of(cx: &Context<'_>, address: &Value) -> Result<Value, Failure> {
+    let Some(port) = address.str_at("port_id") else { return Ok(Value::Null) };
+    if let Some(server) = address.get("port_details").and_then(|port| port.get("device_id")) {
+        return Ok(server.clone());
+    }
+    let port = NEUTRON.show(cx, format!("/v2.0/ports/{}", path::segment(port)), "port").await?;
+    Ok(port.get("device_id").cloned().unwrap_or_default())
+}
+
 /// Removes the association of a floating IP. Idempotent.
 pub(crate) async fn dissociate(cx: &Context<'_>, id: &str) -> Result<(), Failure> {
     set_port(cx, id, value!({"port_id": null, "fixed_ip_address": null})).await

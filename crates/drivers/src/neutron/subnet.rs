@@ -19,6 +19,14 @@ impl Shape for Subnet {
         Ok(())
     }
 
+    async fn live(&self, cx: &Context<'_>, object: &Value, live: &mut Map) -> Result<(), Failure> {
+        if cx.facts.property("prefixlen").is_truthy() {
+            let length = object.str_at("cidr").and_then(|cidr| cidr.split_once('/')?.1.parse::<i64>().ok());
+            live.extend(length.map(|length| ("prefixlen".to_owned(), length.into())));
+        }
+        Ok(())
+    }
+
     async fn update_body(&self, _cx: &Context<'_>, edit: &Edit<'_>, body: &mut Map) -> Result<(), Failure> {
         set_gateway(body);
         if let Some(pools) = body.get_mut("allocation_pools").filter(|pools| pools.is_null()) {

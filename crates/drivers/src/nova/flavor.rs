@@ -20,10 +20,18 @@ impl Shape for Flavor {
         Ok(())
     }
 
-    async fn live(&self, _cx: &Context<'_>, _object: &Value, live: &mut Map) -> Result<(), Failure> {
+    async fn live(&self, cx: &Context<'_>, object: &Value, live: &mut Map) -> Result<(), Failure> {
+        let id = object.str_at("id").unwrap_or_default();
         // Nova shows an empty text for none.
         if let Some(swap) = live.get_mut("swap").filter(|swap| swap.as_str() == Some("")) {
             *swap = 0.into();
+        }
+        if cx.facts.property("extra_specs").is_truthy() {
+            live.insert("extra_specs".to_owned(), NOVA.show(cx, specs_path(id), "extra_specs").await?);
+        }
+        if cx.facts.property("tenants").is_truthy() && !cx.facts.property("is_public").is_truthy() {
+            let projects = allowed(cx, id).await?.into_iter().map(Value::from).collect();
+            live.insert("tenants".to_owned(), projects);
         }
         Ok(())
     }
@@ -106,16 +114,22 @@ async fn allow(cx: &Context<'_>, id: &str, project: &str) -> Result<(), Failure>
     }
 }
 
+/// The projects that may use a flavor that is not public.
+async fn allowed(cx: &Context<'_>, id: &str) -> Result<Vec<String>, Failure> {
+    let path = format!("/flavors/{}/os-flavor-access", path::segment(id));
+    let access = NOVA.list(cx, path, &[], "flavor_access").await?;
+    Ok(access.iter().filter_map(|access| Some(access.str_at("tenant_id")?.to_owned())).collect())
+}
+
 async fn set_projects(cx: &Context<'_>, id: &str, wanted: &Value) -> Result<(), Failure> {
     let flavor = path::segment(id);
-    let present = NOVA.list(cx, format!("/flavors/{flavor}/os-flavor-access"), &[], "flavor_access").await?;
-    let present: Vec<&str> = present.iter().filter_map(|access| access.str_at("tenant_id")).collect();
+    let present = allowed(cx, id).await?;
     let wanted = projects(wanted);
-    for project in present.iter().filter(|project| !wanted.contains(project)) {
-        let action = value!({"removeTenantAccess": {"tenant": *project}});
+    for project in present.iter().filter(|project| !wanted.contains(&project.as_str())) {
+        let action = value!({"removeTenantAccess": {"tenant": (project.as_str())}});
         crate::call::absent_is_fine(NOVA.post(cx, format!("/flavors/{flavor}/action"), action).await)?;
     }
-    for project in wanted.iter().filter(|project| !present.contains(project)) {
+    for project in wanted.iter().filter(|project| !present.iter().any(|own| own == *project)) {
         allow(cx, id, project).await?;
     }
     Ok(())

@@ -4,10 +4,10 @@ use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, Step, TypeRules};
 use kiln_value::{Map, Value};
 
-use crate::call::absent_is_fine;
-use crate::neutron::server_address::{associate, dissociate, external_network};
-use crate::queue;
+use crate::call::{NEUTRON, absent_is_fine};
+use crate::neutron::server_address::{associate, dissociate, external_network, server_of};
 use crate::rest::Shape;
+use crate::{path, queue};
 
 /// A floating IP of an external network.
 pub(super) struct FloatingIp;
@@ -20,6 +20,11 @@ impl Shape for FloatingIp {
             None => external_network(cx).await?,
         };
         body.insert("floating_network_id".to_owned(), network);
+        Ok(())
+    }
+
+    async fn live(&self, _cx: &Context<'_>, object: &Value, live: &mut Map) -> Result<(), Failure> {
+        live.extend(object.get("floating_network_id").map(|network| ("pool".to_owned(), network.clone())));
         Ok(())
     }
 }
@@ -71,5 +76,12 @@ impl Driver for FloatingIpAssociation {
     /// No call is made before the ID is stored.
     async fn find(&self, _cx: &Context<'_>) -> Result<Found, Failure> {
         Ok(Found::NotMade)
+    }
+
+    async fn live(&self, cx: &Context<'_>) -> Result<Map, Failure> {
+        let id = cx.facts.property("floating_ip");
+        let path = format!("/v2.0/floatingips/{}", path::segment(&kiln_value::text::str(id)));
+        let server = server_of(cx, &NEUTRON.show(cx, path, "floatingip").await?).await?;
+        Ok(Map::from([("floating_ip".to_owned(), id.clone()), ("server_id".to_owned(), server)]))
     }
 }

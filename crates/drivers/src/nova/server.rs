@@ -6,6 +6,7 @@ mod create;
 mod image;
 mod interfaces;
 mod networks;
+mod present;
 mod update;
 pub(crate) mod user_data;
 mod validation;
@@ -259,8 +260,9 @@ impl TypeRules for Server {
     }
 
     /// Nova stops a server to resize it.
+    /// A server without an interface is cut off until it has another one.
     fn restarts(&self, changed: &Map) -> bool {
-        changed.contains_key("flavor")
+        ["flavor", "networks"].iter().any(|name| changed.contains_key(*name))
     }
 
     fn scheduler_hints(&self, facts: &Facts) -> Option<Map> {
@@ -359,30 +361,19 @@ impl Driver for Server {
     }
 
     async fn live(&self, cx: &Context<'_>) -> Result<Map, Failure> {
-        let server = show(cx, cx.facts.require_id()?).await?;
+        let id = cx.facts.require_id()?;
+        let request = CloudRequest::new(NOVA.0, Method::Get, server_path(id)).microversion(present::MICROVERSION);
+        let server = take(cx.cloud.call(request).await?.body, "server");
         if matches!(status(&server), "DELETED" | "SOFT_DELETED") {
             return Err(Failure::new(FailureKind::NotFound, Class::NotFound, "the server is deleted"));
         }
-        self.live_in(cx, &server).await
+        let mut live = self.live_in(cx, &server).await?;
+        live.extend(present::in_ports(cx, id).await?);
+        Ok(live)
     }
 
     async fn live_in(&self, cx: &Context<'_>, server: &Value) -> Result<Map, Failure> {
-        let read = |name: &str| Some((name.to_owned(), server.get(name)?.clone()));
-        // A server that was booted from a volume shows no image.
-        let part = |name: &str| Some((name.to_owned(), server.get(name)?.get("id")?.clone()));
-        let parts = ["image", "flavor"].into_iter().filter_map(part);
-        // A server that is not built has no zone, and the template may name a host of it.
-        let zone = server.str_at("OS-EXT-AZ:availability_zone").filter(|zone| !zone.is_empty());
-        let given = cx.facts.property("availability_zone").as_str().unwrap_or_default();
-        let is_in = |zone: &str| given.strip_prefix(zone).is_some_and(|rest| rest.is_empty() || rest.starts_with(':'));
-        let others = [
-            ("diskConfig", server.get("OS-DCF:diskConfig").cloned()),
-            // An empty text is none.
-            ("config_drive", server.get("config_drive").map(|drive| drive.is_truthy().into())),
-            ("availability_zone", zone.map(|zone| if is_in(zone) { given } else { zone }.into())),
-        ];
-        let others = others.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
-        Ok(["name", "metadata", "key_name"].into_iter().filter_map(read).chain(parts).chain(others).collect())
+        Ok(present::in_server(&|name| cx.facts.property(name).clone(), server))
     }
 
     async fn push_metadata(&self, cx: &Context<'_>) -> Result<(), Failure> {

@@ -14,6 +14,12 @@ pub(super) struct ServerGroup;
 
 #[async_trait]
 impl Shape for ServerGroup {
+    async fn live(&self, _cx: &Context<'_>, object: &Value, live: &mut Map) -> Result<(), Failure> {
+        let policy = object.get("policy").map(|policy| ("policies".to_owned(), Value::List(vec![policy.clone()])));
+        live.extend(policy);
+        Ok(())
+    }
+
     async fn create_body(&self, _cx: &Context<'_>, body: &mut Map) -> Result<(), Failure> {
         let policy = body.shift_remove("policies").as_ref().and_then(|policies| policies.at(0)).cloned();
         body.insert("policy".into(), policy.unwrap_or_default());

@@ -27,6 +27,30 @@ fn metadata(cx: &Context<'_>, property: &str) -> Vec<(String, String)> {
     entries.map(|(key, value)| (format!("{property}-{key}"), kiln_value::text::str(value))).collect()
 }
 
+/// The entries of a map property in the headers of an answer. Names of headers have no case, and dashes for underscores.
+fn shown(given: &Value, property: &str, headers: &Map) -> Value {
+    let keys = given.as_map().into_iter().flatten().map(|(key, _)| key);
+    let entry = |key: &String| Some((key.clone(), object::header(headers, &format!("{property}-{key}"))?.clone()));
+    Value::Map(keys.filter_map(entry).collect())
+}
+
+/// The elements of an access control list. Swift removes spaces, and shortens `.referrer` to `.r`.
+fn elements(list: &str) -> Vec<String> {
+    let element = |text: &str| {
+        let text: String = text.split_whitespace().collect();
+        let domain = [".referrer:", ".referer:", ".ref:"].iter().find_map(|front| text.strip_prefix(front));
+        domain.map_or_else(|| text.clone(), |domain| format!(".r:{domain}"))
+    };
+    list.split(',').map(element).filter(|element| !element.is_empty()).collect()
+}
+
+/// An access control list in the headers of an answer, as it is given if it means the same.
+fn access(given: &Value, name: &str, headers: &Map) -> Value {
+    let shown = object::header(headers, name).cloned().unwrap_or_default();
+    let means = |value: &Value| elements(value.as_str().unwrap_or_default());
+    if means(given) == means(&shown) { given.clone() } else { shown }
+}
+
 /// The names of the first objects; `None` if there is no container.
 async fn objects(cx: &Context<'_>, name: &str) -> Result<Option<Vec<String>>, Failure> {
     let request = request(Method::Get, object::container_path(name), Vec::new()).query("format", "json");
@@ -101,6 +125,24 @@ impl Driver for Container {
     /// No call is made before the ID is stored.
     async fn find(&self, _cx: &Context<'_>) -> Result<Found, Failure> {
         Ok(Found::NotMade)
+    }
+
+    async fn live(&self, cx: &Context<'_>) -> Result<Map, Failure> {
+        let name = cx.facts.require_id()?;
+        let container = cx.cloud.call(request(Method::Head, object::container_path(name), Vec::new())).await?.headers;
+        let given = |property: &str| cx.facts.property(property);
+        let mut live = Map::from([("name".to_owned(), name.into())]);
+        for property in ["X-Container-Read", "X-Container-Write"] {
+            live.insert(property.to_owned(), access(given(property), property, &container));
+        }
+        let metadata = "X-Container-Meta";
+        live.insert(metadata.to_owned(), shown(given(metadata), metadata, &container));
+        let metadata = "X-Account-Meta";
+        if given(metadata).is_truthy() {
+            let account = cx.cloud.call(request(Method::Head, String::new(), Vec::new())).await?.headers;
+            live.insert(metadata.to_owned(), shown(given(metadata), metadata, &account));
+        }
+        Ok(live)
     }
 
     async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {

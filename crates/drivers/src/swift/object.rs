@@ -3,7 +3,7 @@
 use std::collections::{BTreeSet, HashSet};
 
 use kiln_resource::{CloudRequest, CloudResponse, Context, Failure, FailureKind, Method};
-use kiln_value::Value;
+use kiln_value::{Map, Value};
 
 use crate::call::SWIFT;
 use crate::call::{absent_is_fine, items};
@@ -26,6 +26,11 @@ pub(crate) fn path(container: &str, object: &str) -> String {
 pub(crate) fn request(method: Method, path: String, headers: &[(&str, &str)]) -> CloudRequest {
     let headers = headers.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     CloudRequest { headers, ..CloudRequest::new(SWIFT.0, method, path) }
+}
+
+/// A header of an answer. Names of headers have no case, and Swift shows underscores as dashes.
+pub(crate) fn header<'a>(headers: &'a Map, name: &str) -> Option<&'a Value> {
+    headers.get(&name.to_ascii_lowercase().replace('_', "-"))
 }
 
 /// Creates a container. Idempotent.

@@ -2,9 +2,9 @@
 
 use async_trait::async_trait;
 use kiln_resource::{Context, Facts, Failure, FailureKind};
-use kiln_value::{Class, Diagnostic, Map, Value};
+use kiln_value::{Class, Diagnostic, Map, Value, text, value};
 
-use super::{check_datastore, check_version, has_datastore};
+use super::{check_datastore, check_version, has_datastore, read_datastore, shown_networks};
 use crate::call::TROVE;
 use crate::path::segment;
 use crate::rest::Shape;
@@ -17,6 +17,11 @@ fn instances(object: &Value) -> &[Value] {
     object.get("instances").and_then(Value::as_list).unwrap_or_default()
 }
 
+/// The interfaces of an instance in a template.
+fn nics(instance: &Value) -> &[Value] {
+    instance.get("networks").and_then(Value::as_list).unwrap_or_default()
+}
+
 #[async_trait]
 impl Shape for Cluster {
     async fn create_body(&self, _cx: &Context<'_>, body: &mut Map) -> Result<(), Failure> {
@@ -27,9 +32,32 @@ impl Shape for Cluster {
         Ok(())
     }
 
-    /// Trove shows the instances in another form.
-    async fn live(&self, _cx: &Context<'_>, _object: &Value, live: &mut Map) -> Result<(), Failure> {
-        live.shift_remove("instances");
+    /// Trove does not show the zones of the instances, and their order is its own.
+    async fn live(&self, cx: &Context<'_>, object: &Value, live: &mut Map) -> Result<(), Failure> {
+        read_datastore(cx, object, live);
+        let mut given = cx.facts.property("instances").as_list().unwrap_or_default().to_vec();
+        let part = |instance: &Value, path: [&str; 2]| instance.get(path[0])?.get(path[1]).map(text::str);
+        let shown = instances(object).iter().map(|instance| {
+            let [flavor, size] = [["flavor", "id"], ["volume", "size"]].map(|path| part(instance, path));
+            let networks = |one: &Value| {
+                shown_networks(instance.get("ip"), nics(one)).unwrap_or_else(|| nics(one).to_vec().into())
+            };
+            let is_alike = |one: &Value| {
+                one.get("flavor").map(text::str) == flavor && one.get("volume_size").map(text::str) == size
+            };
+            let is_it = |one: &Value| is_alike(one) && networks(one).as_list() == Some(nics(one));
+            let Some(at) = given.iter().position(is_it).or_else(|| given.iter().position(is_alike)) else {
+                return value!({"flavor": flavor, "volume_size": size});
+            };
+            let mut one = given.swap_remove(at);
+            let shown = networks(&one);
+            if let Some(one) = one.as_map_mut().filter(|one| one.contains_key("networks")) {
+                one.insert("networks".to_owned(), shown);
+            }
+            one
+        });
+        let shown = shown.collect();
+        live.insert("instances".to_owned(), shown);
         Ok(())
     }
 

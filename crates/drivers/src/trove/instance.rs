@@ -9,7 +9,7 @@ use kiln_resource::{
 };
 use kiln_value::{Class, Diagnostic, Map, Value, text, value};
 
-use super::{check_datastore, check_version, has_datastore, named};
+use super::{check_datastore, check_version, has_datastore, named, read_datastore, shown_networks};
 use crate::call::TROVE;
 use crate::path::segment;
 use crate::queue;
@@ -42,6 +42,31 @@ fn wire_user(user: &Value) -> Value {
     let mut wire = user.as_map().cloned().unwrap_or_default();
     wire.insert("databases".to_owned(), named(user.get("databases")));
     wire.into()
+}
+
+/// Users as in templates. Trove does not show passwords: if nobody has changed anything else, they count as they are given,
+/// else they are left out, so that a comparison does not show them.
+fn shown_users(users: &[Value], given: &[Value]) -> Value {
+    let databases = |user: &Value| user.get("databases").and_then(Value::as_list).unwrap_or_default().to_vec();
+    let sorted = |mut names: Vec<String>| {
+        names.sort_unstable();
+        names
+    };
+    let own = |user: &Value| sorted(databases(user).iter().map(text::str).collect());
+    let granted = |user: &Value| sorted(names(&databases(user)).into_iter().map(str::to_owned).collect());
+    let is_it = |one: &Value, user: &Value| {
+        ["name", "host"].iter().all(|key| one.get(key) == user.get(key)) && own(one) == granted(user)
+    };
+    let is_as_given = users.len() == given.len() && given.iter().all(|one| users.iter().any(|user| is_it(one, user)));
+    if is_as_given {
+        return given.to_vec().into();
+    }
+    let part = |user: &Value, key: &str| user.get(key).cloned();
+    let shown = |user: &Value| {
+        let databases: Vec<Value> = granted(user).into_iter().map(Value::from).collect();
+        value!({"name": (part(user, "name")), "host": (part(user, "host")), "databases": databases})
+    };
+    users.iter().map(shown).collect()
 }
 
 fn list<'a>(facts: &'a Facts, property: &str) -> &'a [Value] {
@@ -86,6 +111,15 @@ impl Shape for Plain {
             given.iter().filter(|database| names(&present).contains(&database.str_at("name").unwrap_or_default()));
         let others = present.iter().filter(|own| !names(given).contains(&own.str_at("name").unwrap_or_default()));
         live.insert("databases".to_owned(), kept.chain(others).cloned().collect());
+        let users = TROVE.list(cx, path_of(id, "users"), &[], "users").await?;
+        live.insert("users".to_owned(), shown_users(&users, list(cx.facts, "users")));
+        read_datastore(cx, object, live);
+        let original = object.get("replica_of").and_then(|original| original.get("id"));
+        live.insert("replica_of".to_owned(), original.cloned().unwrap_or_default());
+        live.extend(
+            shown_networks(object.get("addresses"), list(cx.facts, "networks"))
+                .map(|networks| ("networks".to_owned(), networks)),
+        );
         Ok(())
     }
 }

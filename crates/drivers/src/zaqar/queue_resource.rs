@@ -77,6 +77,17 @@ impl Driver for Queue {
         Ok(Found::NotMade)
     }
 
+    async fn live(&self, cx: &Context<'_>) -> Result<Map, Failure> {
+        let metadata = ZAQAR.get(cx, path_of(cx.facts.require_id()?)).await?;
+        self.live_in(cx, &metadata).await
+    }
+
+    /// The answer is the metadata, with entries of Zaqar itself.
+    async fn live_in(&self, cx: &Context<'_>, metadata: &Value) -> Result<Map, Failure> {
+        let name = cx.facts.require_id()?;
+        Ok(Map::from([("name".to_owned(), name.into()), ("metadata".to_owned(), metadata.clone())]))
+    }
+
     async fn attributes(&self, cx: &Context<'_>, names: &[&str]) -> Result<Map, Failure> {
         let Some(id) = cx.facts.physical_id.as_deref() else { return Ok(Map::new()) };
         let mut values = Map::new();

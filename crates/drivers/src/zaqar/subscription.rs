@@ -13,6 +13,11 @@ fn created_id(object: &Value) -> Option<String> {
     object.str_at("subscription_id").map(str::to_owned)
 }
 
+/// The queue of a subscription, which Zaqar finds without it.
+fn read_queue(object: &Value, live: &mut Map) {
+    live.extend(object.get("source").map(|queue| ("queue_name".to_owned(), queue.clone())));
+}
+
 /// A subscription: messages of a queue are sent to a URL.
 pub(super) struct Subscription;
 
@@ -20,6 +25,11 @@ pub(super) struct Subscription;
 impl Shape for Subscription {
     fn id(&self, object: &Value) -> Option<String> {
         created_id(object)
+    }
+
+    async fn live(&self, _cx: &Context<'_>, object: &Value, live: &mut Map) -> Result<(), Failure> {
+        read_queue(object, live);
+        Ok(())
     }
 
     fn validate(&self, facts: &Facts) -> Result<(), Diagnostic> {
@@ -68,5 +78,14 @@ impl Shape for MistralTrigger {
 
     async fn update_body(&self, cx: &Context<'_>, _edit: &Edit<'_>, body: &mut Map) -> Result<(), Failure> {
         Self::fill(cx, body).await
+    }
+
+    async fn live(&self, _cx: &Context<'_>, object: &Value, live: &mut Map) -> Result<(), Failure> {
+        read_queue(object, live);
+        let json = object.get("options").and_then(|options| options.str_at("post_data"));
+        let post: Value = json.and_then(|json| serde_json::from_str(json).ok()).unwrap_or_default();
+        let part = |name: &str| (name.to_owned(), post.get(name).cloned().unwrap_or_default());
+        live.extend(["workflow_id", "params", "input"].map(part));
+        Ok(())
     }
 }

@@ -5,7 +5,7 @@ use kiln_resource::{Context, Driver, Facts, Failure, Found, Operation, ResourceT
 use kiln_value::{Class, Diagnostic, Map, Value, text, value};
 
 use super::{interfaces, words};
-use crate::call::NEUTRON;
+use crate::call::{NEUTRON, security_group_id};
 use crate::queue;
 use crate::rest::{RestDriver, Shape};
 use crate::validation::{conflict, failed, unspecified};
@@ -30,6 +30,45 @@ fn restart_policy(policy: &str) -> Option<Value> {
         _ => return None,
     };
     Some(value!({"Name": name, "MaximumRetryCount": count}))
+}
+
+/// A command: as given, if it has the same words.
+fn shown_command(given: &Value, shown: &Value) -> Value {
+    let words = match shown {
+        Value::List(words) => words.iter().map(text::str).collect(),
+        line => words::split(line.as_str().unwrap_or_default()).unwrap_or_default(),
+    };
+    let is_given = words::split(given.as_str().unwrap_or_default()).is_ok_and(|given| given == words);
+    if is_given { given.clone() } else { words.join(" ").into() }
+}
+
+/// A restart policy in the words of the template: as given, if it is the same.
+fn shown_restart_policy(given: &Value, shown: &Value) -> Value {
+    let parts =
+        |policy: &Value| ["Name", "MaximumRetryCount"].map(|key| policy.get(key).map(text::str).unwrap_or_default());
+    let [name, count] = parts(shown);
+    match given.as_str().and_then(restart_policy) {
+        Some(policy) if parts(&policy) == [name.clone(), count.clone()] => given.clone(),
+        _ if name == "on-failure" => format!("{name}:{count}").into(),
+        _ if name.is_empty() => Value::Null,
+        _ => name.into(),
+    }
+}
+
+/// The security groups of a container: the given names or IDs of those that it has, and the IDs of the others.
+async fn shown_groups(cx: &Context<'_>, present: &[Value]) -> Result<Value, Failure> {
+    let mut others = present.to_vec();
+    let mut shown = Vec::new();
+    for given in cx.facts.property("security_groups").as_list().unwrap_or_default() {
+        let is_shown = others.contains(given);
+        let id = if is_shown { given.clone() } else { security_group_id(cx, &text::str(given)).await?.into() };
+        if let Some(at) = others.iter().position(|one| *one == id) {
+            others.swap_remove(at);
+            shown.push(given.clone());
+        }
+    }
+    shown.extend(others);
+    Ok(shown.into())
 }
 
 #[async_trait]
@@ -88,8 +127,25 @@ impl Shape for Plain {
         Ok(Some(all.into()))
     }
 
-    async fn live(&self, _cx: &Context<'_>, object: &Value, live: &mut Map) -> Result<(), Failure> {
-        live.retain(|name, _| matches!(name.as_str(), "name" | "cpu"));
+    async fn live(&self, cx: &Context<'_>, object: &Value, live: &mut Map) -> Result<(), Failure> {
+        let facts = cx.facts;
+        for name in ["mounts", "hints"] {
+            live.shift_remove(name);
+        }
+        if let Some(command) = object.get("command") {
+            live.insert("command".to_owned(), shown_command(facts.property("command"), command));
+        }
+        let given = facts.property("restart_policy");
+        let policy = object.get("restart_policy").cloned().unwrap_or_default();
+        live.insert("restart_policy".to_owned(), shown_restart_policy(given, &policy));
+        if let Some(networks) = interfaces::shown(facts.property("networks"), object) {
+            live.insert("networks".to_owned(), networks);
+        }
+        // Zun shows the IDs.
+        if facts.property("security_groups").is_truthy() {
+            let present = object.get("security_groups").and_then(Value::as_list).unwrap_or_default();
+            live.insert("security_groups".to_owned(), shown_groups(cx, present).await?);
+        }
         // Zun shows it with its unit.
         let memory = object.get("memory").map(text::str).unwrap_or_default();
         if let Ok(memory) = memory.trim_end_matches(['M', 'm']).parse::<i64>() {

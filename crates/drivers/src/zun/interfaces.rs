@@ -33,6 +33,41 @@ fn is_as_given(network: &Value, interface: &Value) -> bool {
     given(network, "network") == interface.str_at("net_id") && given(network, "fixed_ip").is_none_or(has)
 }
 
+/// The interfaces of a container, like those of a list. Zun shows their addresses by network.
+fn interfaces(container: &Value) -> Option<Vec<Value>> {
+    let mut interfaces: Vec<Value> = Vec::new();
+    for (network, addresses) in container.get("addresses")?.as_map()? {
+        for address in addresses.as_list().unwrap_or_default() {
+            let port = address.get("port").cloned().unwrap_or_default();
+            let ip = value!({"ip_address": (address.get("addr").cloned())});
+            let known = interfaces.iter().position(|interface| interface.get("port_id") == Some(&port));
+            let known = known.and_then(|at| interfaces.get_mut(at)?.as_map_mut()?.get_mut("fixed_ips"));
+            if let Some(Value::List(ips)) = known {
+                ips.push(ip);
+            } else {
+                interfaces.push(value!({"net_id": (network.as_str()), "port_id": port, "fixed_ips": [ip]}));
+            }
+        }
+    }
+    Some(interfaces)
+}
+
+/// The given networks to which a container is connected, and those of others.
+pub(super) fn shown(networks: &Value, container: &Value) -> Option<Value> {
+    let mut present = interfaces(container)?;
+    let mut shown = Vec::new();
+    for network in networks.as_list().unwrap_or_default() {
+        if let Some(at) = present.iter().position(|interface| is_as_given(network, interface)) {
+            present.swap_remove(at);
+            shown.push(network.clone());
+        }
+    }
+    let part = |interface: &Value, key: &str| interface.get(key).cloned();
+    let other = |own: &Value| value!({"network": (part(own, "net_id")), "port": (part(own, "port_id"))});
+    shown.extend(present.iter().map(other));
+    Some(shown.into())
+}
+
 /// The network interfaces in the body of a create.
 pub(super) fn wire(networks: &Value) -> Value {
     let wire = |network: &Value| {

@@ -444,10 +444,14 @@ impl Resource {
         self.driver().live(&self.context()).await.unwrap()
     }
 
+    /// What the object shows.
+    pub(crate) async fn shown(&self) -> Result<Shown, Failure> {
+        Shown::read(&*self.driver(), &self.context()).await
+    }
+
     /// The properties of the object that differ from those of the resource.
     pub(crate) async fn drift(&self) -> Map {
-        let shown = Shown::read(&*self.driver(), &self.context()).await.unwrap();
-        shown.whole_drift(&self.facts.properties)
+        self.shown().await.unwrap().whole_drift(&self.facts.properties)
     }
 
     /// What the last answer of the operation shows otherwise than a read does now.

@@ -36,6 +36,11 @@ async fn each_exit_code_of_the_manual_is_returned() {
     );
     folder.write("empty.yaml", "heat_template_version: 2018-08-31\n");
     local(&cloud, &folder, &["stack", "create", "-t", "net.yaml", "net"]).ok();
+    // Nova does not show the user data.
+    let text = "heat_template_version: 2018-08-31\nresources:\n  server:\n    type: OS::Nova::Server\n    \
+                properties: {image: cirros, flavor: m1.tiny, user_data: a, networks: [{network: private}]}\n";
+    folder.write("script.yaml", text);
+    local(&cloud, &folder, &["stack", "create", "-t", "script.yaml", "script"]).ok();
     for (command, code) in documented() {
         let found = returned(&cloud, &folder, &command, code);
         assert_eq!(found, code, "{command}");
@@ -81,7 +86,7 @@ fn returned(cloud: &Testcloud, folder: &Folder, command: &str, code: i32) -> i32
             assert_eq!(kiln(&["--database", "theirs.db", "stack", "update", "-t", "renamed.yaml", "net"]), 0);
             detailed(&["drift", "net", "--resource", "net"])
         }
-        ("stack drift", 5) => detailed(&["drift", "one", "--resource", "server"]),
+        ("stack drift", 5) => detailed(&["drift", "script"]),
         ("heat-status upgrade check", code) => {
             let config = folder.configured(cloud, "");
             let config = config.as_str();

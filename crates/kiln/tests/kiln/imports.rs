@@ -202,13 +202,16 @@ async fn what_differs_is_named_and_nothing_is_imported() {
     let ran = commit(&["--dry-run", "-f", "json"]);
     assert!(ran.code == 1 && ran.out.contains("\"property\": \"size\""), "{ran:?}");
 
-    world.folder.write("web.yaml", &written);
     // What cannot be read must be confirmed.
-    let objects = world.text("web.import.json");
-    assert!(objects.contains("\"web-1.networks\""), "{objects}");
-    world.folder.write("web.import.json", &objects.replace("\"web-1.networks\"", "\"web-1.other\""));
+    let server = "    type: OS::Nova::Server\n    properties:\n";
+    world.folder.write("web.yaml", &written.replacen(server, &format!("{server}      user_data: mine\n"), 1));
     let ran = commit(&[]);
-    assert!(ran.code == 1 && ran.err.contains("web-1.networks: it cannot be read in the object"), "{ran:?}");
+    assert!(ran.code == 1 && ran.err.contains("web-1.user_data: it cannot be read in the object"), "{ran:?}");
+    assert_eq!(commit(&["--confirm", "web-1.user_data", "--dry-run"]).code, 0);
+    // The interfaces of the server can.
+    let objects = world.text("web.import.json");
+    assert!(!objects.contains("networks"), "{objects}");
+    world.folder.write("web.yaml", &written);
     // An object that is gone.
     let volume = serde_json::from_str::<serde_json::Value>(&objects).unwrap();
     let volume = volume["objects"]["data"]["resource_id"].as_str().unwrap().to_owned();

@@ -7,10 +7,10 @@ use kiln_value::{Map, Value};
 use super::node::{Node, dotted};
 use crate::property::type_named;
 use crate::translation::{Rule, Source, Translation};
-use crate::{AttributeSchema, Inner, PropertySchema, Support, SupportStatus, Wire};
+use crate::{AttributeSchema, Inner, PropertySchema, Support, SupportStatus, Unread, Wire};
 
 /// The keys of a property.
-pub(super) const KEYS: [&str; 22] = [
+pub(super) const KEYS: [&str; 23] = [
     "type",
     "description",
     "required",
@@ -33,6 +33,7 @@ pub(super) const KEYS: [&str; 22] = [
     "implemented",
     "as",
     "merge",
+    "unread",
 ];
 
 /// The properties of a type or the members of a map at `path`. Their translation rules are added to `rules`.
@@ -72,6 +73,7 @@ fn property(node: &Node<'_>, path: &[String], rules: &mut Vec<Translation>) -> P
         node.complain(error.to_string());
     }
     schema.wire = wire(node);
+    schema.unread = node.get("unread").and_then(|node| unread(&node));
     translation(node, path, rules);
     schema
 }
@@ -104,6 +106,20 @@ fn inner(node: &Node<'_>, kind: DataType, path: &[String], rules: &mut Vec<Trans
             None
         }
     }
+}
+
+fn unread(node: &Node<'_>) -> Option<Unread> {
+    let word = node.text()?;
+    let unread = match word.as_str() {
+        "secret" => Unread::Secret,
+        "request" => Unread::Request,
+        "kiln" => Unread::Kiln,
+        _ => {
+            node.complain(format!("unknown reason {word}: secret, request or kiln"));
+            return None;
+        }
+    };
+    Some(unread)
 }
 
 /// Constraints in the order in which they are written; `find` adds one of its own.

@@ -94,6 +94,11 @@ fn restore(world: &mut CloudState, call: Call<'_>, id: &str) -> Outcome {
             volume.to_owned()
         }
     };
+    world.cinder.volumes.edit(&volume, |row| {
+        let mut metadata = row.get("metadata").and_then(Value::as_object).cloned().unwrap_or_default();
+        metadata.put("src_backup_id", id);
+        row.put("metadata", metadata);
+    });
     let name = volumes::find(world, call, &volume)?.text("name").to_owned();
     Ok(Reply::accepted(json!({"restore": {"backup_id": id, "volume_id": volume, "volume_name": name}})))
 }

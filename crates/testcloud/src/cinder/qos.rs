@@ -53,6 +53,13 @@ pub(super) fn route(world: &mut CloudState, call: Call<'_>, rest: &[&str]) -> Ou
             world.nouns.rows.edit(id, |row| row.put("specs", specs));
             Ok(Reply::ok(json!({"qos_specs": find(world, id)?.get("specs")})))
         }
+        ("GET", [id, "associations"]) => {
+            find(world, id)?;
+            let types = world.cinder.types.iter().filter(|row| row.text("qos_specs_id") == *id);
+            let types = types
+                .map(|row| json!({"association_type": "volume_type", "id": row.text("id"), "name": row.text("name")}));
+            Ok(Reply::ok(json!({"qos_associations": (types.collect::<Vec<_>>())})))
+        }
         ("GET", [id, action @ ("associate" | "disassociate" | "disassociate_all")]) => {
             find(world, id)?;
             let wanted = call.request.param("vol_type_id").unwrap_or_default().to_owned();

@@ -324,6 +324,9 @@ pub(crate) fn make_for_server(world: &mut CloudState, server: &Row, device: &Val
     let kind = types::resolve(world, wanted).unwrap_or_else(|_| types::DEFAULT.to_owned());
     let mut row = blank(world, server.text("tenant_id"), server.text("user_id"), size, &kind);
     row.put("status", "available");
+    if device.get("source_type").and_then(Value::as_str) == Some("snapshot") {
+        row.put("snapshot_id", device.get("uuid").cloned().unwrap_or_default());
+    }
     row.put(
         "bootable",
         if device.get("source_type").and_then(Value::as_str) == Some("image") { "true" } else { "false" },

@@ -52,14 +52,14 @@ pub(super) fn route(world: &mut CloudState, request: &ServiceCall, caller: &Call
             world.nouns.rows.remove(id);
             Ok(Reply::empty(204))
         }
-        ("PUT" | "DELETE", [id, "users", user]) => {
+        ("PUT" | "DELETE" | "GET" | "HEAD", [id, "users", user]) => {
             world.keystone.users.get(user).ok_or_else(|| not_found("user", user))?;
             let has = find(world, id)?.texts("members").iter().any(|member| member == user);
             let user = (*user).to_owned();
             match (request.method.as_str(), has) {
                 ("PUT", false) => drop(world.nouns.rows.edit(id, |row| row.push("members", user))),
                 ("DELETE", true) => drop(world.nouns.rows.edit(id, |row| row.drop_from("members", |m| *m == user))),
-                ("DELETE", false) => return Err(Refusal::missing("User not found in group")),
+                ("DELETE" | "GET" | "HEAD", false) => return Err(Refusal::missing("User not found in group")),
                 _ => {}
             }
             Ok(Reply::empty(204))
@@ -83,7 +83,7 @@ pub(super) fn grant(
     let has = find(world, group)?.texts("grants").contains(&entry);
     match (request.method.as_str(), has) {
         ("PUT", false) => drop(world.nouns.rows.edit(group, |row| row.push("grants", entry))),
-        ("PUT", true) => {}
+        ("PUT" | "GET" | "HEAD", true) => {}
         ("DELETE", true) => drop(world.nouns.rows.edit(group, |row| row.drop_from("grants", |grant| *grant == entry))),
         _ => return Err(Refusal::missing("Could not find role assignment")),
     }

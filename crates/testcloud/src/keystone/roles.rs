@@ -57,12 +57,15 @@ pub(super) fn route(world: &mut CloudState, request: &ServiceCall, caller: &Call
             admin_only(caller, "create_role")?;
             let body = member(request, "role")?;
             let name = need(&body, "name")?;
-            if world.keystone.roles.by("name", &name).next().is_some() {
+            let domain = body.get("domain_id").cloned().unwrap_or_default();
+            if world.keystone.roles.by("name", &name).any(|row| row.get("domain_id") == Some(&domain)) {
                 return Err(Refusal::conflict(format!(
                     "Conflict occurred attempting to store role - Duplicate entry found with name {name}."
                 )));
             }
-            let row = new_role(world, &name, body.get("description").cloned().unwrap_or_default());
+            let mut row = new_role(world, &name, body.get("description").cloned().unwrap_or_default());
+            row.put("domain_id", domain);
+            world.keystone.roles.insert(row.clone());
             Ok(Reply::created(json!({"role": view(world, "roles", &row)})))
         }
         ("PATCH", [id]) => {

@@ -110,6 +110,10 @@ pub(crate) fn serve(world: &mut CloudState, request: &ServiceCall) -> Outcome {
         ] if request.method == "PUT" => advanced::act(world, request, caller, id, action),
         ["routers", rest @ ..] if rest.len() < 2 => routers::route(world, request, caller, rest),
         ["floatingips", rest @ ..] if rest.len() < 2 => floating_ips::route(world, request, caller, rest),
+        // No agent is scheduled for anything.
+        ["networks", _, "dhcp-agents"] | ["routers", _, "l3-agents"] if request.method == "GET" => {
+            Ok(Reply::ok(json!({"agents": []})))
+        }
         ["security-groups", rest @ ..] if rest.len() < 2 => security_groups::route(world, request, caller, rest),
         ["security-group-rules", rest @ ..] => rules::route(world, request, caller, rest),
         ["quotas", rest @ ..] => quotas::route(world, request, caller, rest),

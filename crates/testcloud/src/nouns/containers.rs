@@ -3,6 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{Id, NOUN, Noun, States};
+use crate::keystone::Caller;
+use crate::neutron::find_group;
 use crate::reply::{Outcome, Refusal, Reply};
 use crate::request::{Service, ServiceCall};
 use crate::state::CloudState;
@@ -75,6 +77,39 @@ pub(super) fn route(world: &mut CloudState, request: &ServiceCall, segments: &[&
     Some(interfaces(world, request, id, what))
 }
 
+/// Zun shows the IDs of security groups, and addresses by network; neither hints nor mounts.
+pub(super) fn as_zun_shows(world: &CloudState, caller: &Caller, row: &mut Row) -> Result<(), Refusal> {
+    row.shift_remove("hints");
+    row.shift_remove("mounts");
+    let mut groups = Vec::new();
+    for group in row.texts("security_groups") {
+        let found = find_group(world, &caller.project, &group);
+        groups.push(
+            found.into_iter().next().ok_or_else(|| Refusal::missing(format!("Security group {group} not found")))?,
+        );
+    }
+    row.put("security_groups", groups);
+    for net in row.shift_remove("nets").as_ref().and_then(Value::as_array).into_iter().flatten() {
+        let port = net["port"].as_str().and_then(|port| world.neutron.ports.get(port));
+        let network = port.map_or_else(|| net["network"].clone(), |port| json!(port.text("network_id")));
+        let first = || Value::from(format!("port-of-{}", net["network"].as_str().unwrap_or_default()));
+        let port = net.get("port").cloned().unwrap_or_else(first);
+        row.push("_interfaces", interface(Some(&network), port, net.get("v4-fixed-ip")));
+    }
+    show_addresses(row);
+    Ok(())
+}
+
+fn show_addresses(row: &mut Row) {
+    let mut shown = Row::new();
+    for interface in row.list("_interfaces") {
+        let network = interface["net_id"].as_str().unwrap_or_default();
+        let address = interface["fixed_ips"][0]["ip_address"].as_str().unwrap_or("10.0.0.6");
+        shown.push(network, json!({"addr": address, "version": 4, "port": interface["port_id"]}));
+    }
+    row.put("addresses", Value::Object(shown));
+}
+
 fn interfaces(world: &mut CloudState, request: &ServiceCall, id: &str, what: &str) -> Outcome {
     let missing = || Refusal::missing(format!("Container {id} could not be found."));
     let key = {
@@ -82,31 +117,23 @@ fn interfaces(world: &mut CloudState, request: &ServiceCall, id: &str, what: &st
         rows.find(|row| row.text("_id") == id).ok_or_else(missing)?.text("id").to_owned()
     };
     let port = world.uuid();
-    let edited = world.nouns.rows.edit(&key, |row| {
-        if row.get("_interfaces").is_none() {
-            let nets = row.list("nets").to_vec();
-            for net in &nets {
-                let first = Value::from(format!("port-of-{}", net["network"].as_str().unwrap_or_default()));
-                let port = net.get("port").cloned().unwrap_or(first);
-                row.push("_interfaces", interface(net.get("network"), port, net.get("v4-fixed-ip")));
-            }
+    let edited = world.nouns.rows.edit(&key, |row| match what {
+        "network_list" => Ok(json!({"networks": row.list("_interfaces")})),
+        "network_attach" => {
+            let given = |name: &str| request.param(name).map(Value::from);
+            let port = given("port").unwrap_or(Value::from(port));
+            row.push("_interfaces", interface(given("network").as_ref(), port, given("fixed_ip").as_ref()));
+            show_addresses(row);
+            Ok(json!({}))
         }
-        match what {
-            "network_list" => Ok(json!({"networks": row.list("_interfaces")})),
-            "network_attach" => {
-                let given = |name: &str| request.param(name).map(Value::from);
-                let port = given("port").unwrap_or(Value::from(port));
-                row.push("_interfaces", interface(given("network").as_ref(), port, given("fixed_ip").as_ref()));
-                Ok(json!({}))
+        _ => {
+            let port = request.param("port").unwrap_or_default();
+            if !row.list("_interfaces").iter().any(|own| own["port_id"] == port) {
+                return Err(Refusal::bad("The port is not attached"));
             }
-            _ => {
-                let port = request.param("port").unwrap_or_default();
-                if !row.list("_interfaces").iter().any(|own| own["port_id"] == port) {
-                    return Err(Refusal::bad("The port is not attached"));
-                }
-                row.drop_from("_interfaces", |own| own["port_id"] == port);
-                Ok(json!({}))
-            }
+            row.drop_from("_interfaces", |own| own["port_id"] == port);
+            show_addresses(row);
+            Ok(json!({}))
         }
     });
     Ok(Reply::ok(edited.ok_or_else(missing)??))

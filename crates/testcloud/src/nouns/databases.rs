@@ -95,10 +95,22 @@ fn create(world: &mut CloudState, request: &ServiceCall, segments: &[&str]) -> O
     let reply = noun.post(world, request, &caller, "", None)?;
     let crate::reply::Body::Json(body) = &reply.body else { return Ok(reply) };
     let key = body[noun.one]["id"].as_str().unwrap_or_default().to_owned();
+    let nics = world.nouns.rows.get(&key).map(|row| row.list("nics").to_vec()).unwrap_or_default();
+    let networks: Vec<Value> = nics.iter().map(|nic| network(world, nic)).collect();
     let ids = [world.uuid(), world.uuid(), world.uuid()];
     world.nouns.rows.edit(&key, |row| {
         if let Some(flavor) = row.shift_remove("flavorRef") {
             row.put("flavor", json!({"id": flavor}));
+        }
+        for hidden in ["availability_zone", "restorePoint", "replica_count"] {
+            row.shift_remove(hidden);
+        }
+        if let Some(original) = row.shift_remove("replica_of") {
+            row.put("replica_of", json!({"id": original}));
+        }
+        if let Some(Value::Array(nics)) = row.shift_remove("nics") {
+            let addresses: Vec<Value> = nics.iter().zip(networks).map(address).collect();
+            row.put("addresses", addresses);
         }
         for (shown, kept) in [("databases", "_databases"), ("users", "_users")] {
             if let Some(list) = row.shift_remove(shown) {
@@ -107,11 +119,34 @@ fn create(world: &mut CloudState, request: &ServiceCall, segments: &[&str]) -> O
         }
         if let Some(Value::Array(instances)) = row.get_mut("instances") {
             for (instance, id) in instances.iter_mut().zip(ids) {
-                *instance = json!({"id": id, "name": id, "volume": instance["volume"]});
+                let flavor = json!({"id": instance["flavorRef"]});
+                let nics = instance["nics"].as_array().cloned().unwrap_or_default();
+                let ip: Vec<Value> = nics.iter().map(|nic| address((nic, nic["net-id"].clone()))).collect();
+                *instance = json!({"id": id, "name": id, "volume": instance["volume"], "flavor": flavor, "ip": ip});
             }
         }
     });
     Ok(reply)
+}
+
+/// The network of an interface.
+fn network(world: &CloudState, nic: &Value) -> Value {
+    let port = nic["port-id"].as_str().and_then(|port| world.neutron.ports.get(port));
+    port.map_or_else(|| nic["net-id"].clone(), |port| json!(port.text("network_id")))
+}
+
+fn address((nic, network): (&Value, Value)) -> Value {
+    let address = nic["v4-fixed-ip"].as_str().unwrap_or("10.0.0.7");
+    json!({"address": address, "type": "private", "network": network})
+}
+
+/// Of databases, Trove shows only the names; of users no passwords.
+fn shown(what: &str, one: &Value) -> Value {
+    if what == "databases" {
+        return json!({"name": one["name"]});
+    }
+    let databases = one.get("databases").cloned().unwrap_or_else(|| json!([]));
+    json!({"name": one["name"], "host": one.get("host").cloned().unwrap_or_else(|| json!("%")), "databases": databases})
 }
 
 /// The instances of a cluster are in its state.
@@ -157,7 +192,10 @@ fn inside(world: &mut CloudState, request: &ServiceCall, id: &str, what: &str, r
     let edited = world.nouns.rows.edit(&key, |row| {
         let has = |row: &Row, name: &str| row.list(field).iter().any(|one| one["name"] == name);
         match (request.method.as_str(), rest) {
-            ("GET", []) => return Ok(Reply::ok(json!({what: row.list(field)}))),
+            ("GET", []) => {
+                let list: Vec<Value> = row.list(field).iter().map(|one| shown(what, one)).collect();
+                return Ok(Reply::ok(json!({what: list})));
+            }
             ("POST", []) => {
                 for new in body[what].as_array().into_iter().flatten() {
                     if has(row, new["name"].as_str().unwrap_or_default()) {
@@ -168,7 +206,7 @@ fn inside(world: &mut CloudState, request: &ServiceCall, id: &str, what: &str, r
             }
             (_, [name, ..]) if !has(row, name) => return Err(missing(name)),
             ("GET", [name]) => {
-                let one = row.list(field).iter().find(|one| one["name"] == *name).cloned();
+                let one = row.list(field).iter().find(|one| one["name"] == *name).map(|one| shown(what, one));
                 return Ok(Reply::ok(json!({"user": one})));
             }
             ("DELETE", [name]) => row.drop_from(field, |one| one["name"] == *name),

@@ -305,6 +305,14 @@ impl Noun {
             row.put("created_at", world.stamp().replace('Z', "+00:00"));
         }
         row.extend(body);
+        match (self.service, self.path) {
+            (Service::KeyManager, ["secrets"]) => key_manager::hide_payload(&mut row),
+            (Service::Reservation, _) => other::as_blazar_shows(world, &mut row),
+            (Service::Messaging, _) => row.put("source", parent),
+            (Service::Workflow, ["cron_triggers"]) => workflow::as_mistral_shows(&mut row),
+            (Service::Container, _) => containers::as_zun_shows(world, caller, &mut row)?,
+            _ => {}
+        }
         row.put("_id", id);
         row.put("_noun", self.name());
         row.put("_parent", parent);

@@ -84,8 +84,7 @@ fn serve_account(world: &mut CloudState, request: &ServiceCall, account: &str) -
         }
         "HEAD" => {
             let row = world.nouns.rows.get(&key);
-            let own = KEYS.iter().filter_map(|key| Some((*key, row?.get(*key)?.as_str()?)));
-            Ok(own.fold(Reply::empty(204), |reply, (key, value)| reply.header(key, value)))
+            Ok(Reply::empty(204).headers(row.into_iter().flat_map(|row| shown(row, "x-account-"))))
         }
         _ => Err(Refusal::no_method()),
     }
@@ -93,6 +92,12 @@ fn serve_account(world: &mut CloudState, request: &ServiceCall, account: &str) -
 
 fn serve_container(world: &mut CloudState, request: &ServiceCall, key: &str, name: &str) -> Outcome {
     match request.method.as_str() {
+        "POST" => {
+            world.nouns.rows.get(key).ok_or_else(missing)?;
+            let changed = headers(request, "x-container-");
+            world.nouns.rows.edit(key, |row| row.extend(changed));
+            Ok(Reply::empty(204))
+        }
         "PUT" => {
             let old = world.nouns.rows.get(key).cloned();
             let status = if old.is_some() { 202 } else { 201 };
@@ -114,10 +119,11 @@ fn serve_container(world: &mut CloudState, request: &ServiceCall, key: &str, nam
             Ok(Reply::ok(json!(objects)))
         }
         "HEAD" => {
-            world.nouns.rows.get(key).ok_or_else(missing)?;
+            let row = world.nouns.rows.get(key).ok_or_else(missing)?;
             let rows = world.nouns.rows.by("_parent", key);
             let sizes: Vec<usize> = rows.map(|row| row.text("_body").len()).collect();
-            let reply = Reply::empty(204).header("x-container-object-count", sizes.len().to_string());
+            let reply = Reply::empty(204).headers(shown(row, "x-container-"));
+            let reply = reply.header("x-container-object-count", sizes.len().to_string());
             Ok(reply.header("x-container-bytes-used", sizes.iter().sum::<usize>().to_string()))
         }
         "DELETE" => {
@@ -203,8 +209,14 @@ fn put(world: &mut CloudState, container: &str, name: &str, body: &str) {
     world.nouns.rows.insert(row);
 }
 
-/// The headers of a request that begin with a prefix.
+/// The headers of an account or container that have a value.
+fn shown<'a>(row: &'a Row, prefix: &'a str) -> impl Iterator<Item = (String, String)> + 'a {
+    let own = row.iter().filter(move |(name, _)| name.starts_with(prefix));
+    own.filter_map(|(name, value)| Some((name.clone(), value.as_str().filter(|value| !value.is_empty())?.to_owned())))
+}
+
+/// The headers of a request that begin with a prefix. WSGI makes no difference between underscores and dashes.
 fn headers(request: &ServiceCall, prefix: &str) -> Row {
     let own = request.headers.iter().filter(|(name, _)| name.as_str().starts_with(prefix));
-    own.filter_map(|(name, value)| Some((name.as_str().to_owned(), json!(value.to_str().ok()?)))).collect()
+    own.filter_map(|(name, value)| Some((name.as_str().replace('_', "-"), json!(value.to_str().ok()?)))).collect()
 }

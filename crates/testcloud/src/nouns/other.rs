@@ -109,7 +109,7 @@ pub(super) const NOUNS: &[Noun] = &[
         many: "hosts",
         required: &["name"],
         optional: &["gpu", "ssd"],
-        key: &["name"],
+        key: &["_name"],
         admin: true,
         ..NOUN
     },
@@ -168,6 +168,37 @@ fn patch(world: &mut CloudState, request: &ServiceCall, caller: &Caller, noun: &
     }
     world.nouns.rows.edit(&key, |row| row.clone_from(&changed));
     Ok(Reply::ok(Value::Object(public(&changed))))
+}
+
+/// A host has the names of its hypervisor and service. A lease has events, also for the date before its end, and times with
+/// seconds; its reservations have IDs.
+pub(super) fn as_blazar_shows(world: &mut CloudState, row: &mut Row) {
+    if row.get("reservations").is_none() {
+        let name = row.shift_remove("name").unwrap_or_default();
+        for field in ["_name", "hypervisor_hostname", "service_name"] {
+            row.put(field, name.clone());
+        }
+        return;
+    }
+    let seconds = |time: &str| format!("{}:00.000000", time.replace(' ', "T"));
+    let (start, end) = (row.text("start_date").to_owned(), row.text("end_date").to_owned());
+    let mut events = vec![("start_lease", start.clone()), ("end_lease", end.clone())];
+    if let Some(Value::String(before)) = row.shift_remove("before_end_date") {
+        events.push(("before_end_lease", before));
+    }
+    row.put("start_date", seconds(&start));
+    row.put("end_date", seconds(&end));
+    let given = row.list("events").to_vec();
+    let given =
+        given.iter().filter_map(|event| Some((event["event_type"].as_str()?, event["time"].as_str()?.to_owned())));
+    let all: Vec<(&str, String)> = events.into_iter().chain(given).collect();
+    let event = |(kind, time): (&str, String)| json!({"id": world.uuid(), "event_type": kind, "time": seconds(&time), "status": "UNDONE"});
+    let events: Vec<Value> = all.into_iter().map(event).collect();
+    row.put("events", events);
+    for reservation in row.get_mut("reservations").and_then(Value::as_array_mut).into_iter().flatten() {
+        reservation["id"] = json!(world.uuid());
+        reservation["status"] = json!("pending");
+    }
 }
 
 /// The limits of a project: the defaults, with those that an administrator has set ([`quota`]).

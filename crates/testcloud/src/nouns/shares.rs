@@ -18,7 +18,10 @@ pub(super) const NOUNS: &[Noun] = &[
         optional: &["snapshot_id", "name", "description", "metadata", "share_network_id", "share_type", "is_public"],
         update: "PUT",
         changes: &["display_name", "display_description", "is_public"],
-        defaults: r#"{"name": null, "description": null, "metadata": {}, "is_public": false}"#,
+        defaults: r#"{
+            "name": null, "description": null, "metadata": {}, "is_public": false, "snapshot_id": null,
+            "share_network_id": null, "share_type": "d3b6a7f0-6a38-4a1e-9d28-3c0f3f0f7a51"
+        }"#,
         states: Some(States {
             field: "status",
             making: "creating",

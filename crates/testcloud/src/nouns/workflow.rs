@@ -52,6 +52,15 @@ pub(super) fn route(
     }
 }
 
+/// Times have seconds, and the trigger has not run yet.
+pub(super) fn as_mistral_shows(row: &mut Row) {
+    let first = row.text("first_execution_time").to_owned();
+    if !first.is_empty() {
+        row.put("first_execution_time", format!("{first}:00"));
+    }
+    row.put("updated_at", Value::Null);
+}
+
 /// The name in a definition: the key beside the version in JSON, or the first line that ends in a colon.
 fn name_in(text: &str) -> Option<String> {
     if let Ok(Value::Object(all)) = serde_json::from_str::<Value>(text) {

@@ -321,6 +321,7 @@ fn resize(world: &mut CloudState, row: &Row, arguments: &Row) -> Outcome {
     world.nova.servers.edit(&id, |row| {
         row.put("status", "RESIZE");
         row.put("OS-EXT-STS:task_state", "resize_prep");
+        row.put("OS-DCF:diskConfig", arguments.get("OS-DCF:diskConfig").and_then(Value::as_str).unwrap_or("MANUAL"));
     });
     let pause = world.options.build_time / 2 + world.build_fault.slower;
     let fails = world.build_fault.fails;

@@ -377,8 +377,12 @@ pub(super) fn check_port(world: &CloudState, caller: &Caller, id: &str) -> Resul
 fn block_devices(world: &CloudState, caller: &Caller, body: &Row) -> Result<Vec<Value>, Refusal> {
     let mut devices = Vec::new();
     let old = body.list("block_device_mapping").iter().filter_map(Value::as_object).map(|device| {
+        let (kind, id) = match device.get("snapshot_id").filter(|id| !id.is_null()) {
+            Some(snapshot) => ("snapshot", Some(snapshot)),
+            None => ("volume", device.get("volume_id")),
+        };
         json!({
-            "uuid": device.get("volume_id"), "source_type": "volume", "destination_type": "volume",
+            "uuid": id, "source_type": kind, "destination_type": "volume", "volume_size": device.get("volume_size"),
             "device_name": device.get("device_name"), "delete_on_termination": device.get("delete_on_termination"),
         })
     });

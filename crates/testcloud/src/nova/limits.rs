@@ -62,11 +62,27 @@ pub(super) fn route(world: &CloudState, call: Call<'_>, rest: &[&str]) -> Outcom
             if !call.caller.owns(project) {
                 admin_only(call.caller, "os-quota-sets:show")?;
             }
-            let defaults = json!({
+            let mut defaults = json!({
                 "id": project, "cores": signed(quota.cores), "instances": signed(quota.instances),
                 "key_pairs": signed(quota.key_pairs), "metadata_items": 128, "ram": signed(quota.ram),
                 "server_group_members": -1, "server_groups": signed(quota.server_groups),
             });
+            let mut add = |limits: &[(&str, i64)]| {
+                if let Some(defaults) = defaults.as_object_mut() {
+                    defaults.extend(limits.iter().map(|(name, limit)| ((*name).to_owned(), json!(limit))));
+                }
+            };
+            // Those of networks, until Nova left them to Neutron, and those of files, until it took none any more.
+            if call.minor < 36 {
+                add(&[("fixed_ips", -1), ("floating_ips", -1), ("security_groups", -1), ("security_group_rules", -1)]);
+            }
+            if call.minor < 57 {
+                add(&[
+                    ("injected_files", 5),
+                    ("injected_file_content_bytes", 10240),
+                    ("injected_file_path_bytes", 255),
+                ]);
+            }
             Ok(Reply::ok(json!({"quota_set": (nouns::quota_of(world, &format!("compute {project}"), defaults))})))
         }
         ["os-availability-zone", ..] => {

@@ -70,8 +70,6 @@ pub struct WrittenResource {
     pub key: ObjectKey,
     /// The name of the object; empty if it has none.
     pub object_name: String,
-    /// The properties that the template gives, and that cannot be compared with the object.
-    pub unread: Vec<String>,
     /// What the template does not say, because it cannot be read.
     pub left_out: Vec<String>,
 }
@@ -103,7 +101,7 @@ pub async fn write(
     let taken = names.values().map(String::as_str).collect();
     let mut writer = Writer { names: by_id(&names), taken, parameters: IndexMap::new(), uses: HashMap::new() };
     let (mut resources, mut shown) = (Map::new(), Vec::new());
-    for (one, entry, Given { properties, unread, mut left_out }) in read {
+    for (one, entry, Given { properties, mut left_out }) in read {
         let Some(name) = names.get(&one.key) else { continue };
         let mut written = Map::new();
         for (property, value) in properties {
@@ -123,7 +121,7 @@ pub async fn write(
         }
         resources.insert(name.clone(), resource.into());
         let (name, key, object_name) = (name.clone(), one.key.clone(), one.name.clone());
-        shown.push(WrittenResource { name, key, object_name, unread, left_out });
+        shown.push(WrittenResource { name, key, object_name, left_out });
     }
     let mut template = Map::from_iter([("heat_template_version".to_owned(), Value::from(VERSION))]);
     if !writer.parameters.is_empty() {
@@ -138,7 +136,6 @@ pub async fn write(
 #[derive(Default)]
 struct Given {
     properties: Map,
-    unread: Vec<String>,
     left_out: Vec<String>,
 }
 
@@ -195,7 +192,6 @@ async fn properties(
         }
         _ => {}
     }
-    given.unread = more.keys().cloned().collect();
     live.extend(more);
     let mut order: Vec<(&String, &PropertySchema)> = resource_type.properties.iter().collect();
     order.sort_by_key(|(name, _)| name.as_str() != "name");

@@ -181,8 +181,12 @@ pub(super) async fn changes(cx: &Context<'_>, present: &[Value], before: &Map) -
     for gone in former.iter().filter_map(floating).filter(|address| !still.contains(address)) {
         networks::untie(cx, &gone).await?;
     }
+    let own = networks::internal_ports(&cx.facts.data);
     for (index, port) in &difference.kept {
         let Some(network) = wanted.get(*index) else { continue };
+        if own.contains(port) {
+            networks::settle_port(cx, network, port).await?;
+        }
         if let Some(floating) = floating(network) {
             networks::tie(cx, &floating, port, network.str_at("fixed_ip")).await?;
         }

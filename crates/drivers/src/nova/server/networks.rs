@@ -177,6 +177,24 @@ async fn create_port(cx: &Context<'_>, network: &Value, name: &str) -> Result<St
     made_id(id, "a port").map(str::to_owned)
 }
 
+/// What Neutron does not change of a port that is in use.
+const FIXED: [&str; 3] = ["mac_address", "binding:vnic_type", "no_fixed_ips"];
+
+/// Gives the further properties of the template to a port that was created for the server.
+pub(super) async fn settle_port(cx: &Context<'_>, network: &Value, port: &str) -> Result<(), Failure> {
+    let Some(extra) = network.get("port_extra_properties").and_then(Value::as_map) else { return Ok(()) };
+    let mut extra = extra.clone();
+    extra.retain(|name, _| !FIXED.contains(&name.as_str()));
+    let path = format!("/v2.0/ports/{}", path::segment(port));
+    let present = NEUTRON.show(cx, &path, "port").await?;
+    let mut wanted = extra_properties(&extra);
+    wanted.retain(|name, value| present.get(name) != Some(value));
+    if wanted.is_empty() {
+        return Ok(());
+    }
+    NEUTRON.put(cx, path, value!({"port": wanted})).await.map(|_| ())
+}
+
 fn extra_properties(extra: &Map) -> Map {
     let mut port = Map::new();
     let mut extra = without_nulls(extra.clone());

@@ -125,7 +125,12 @@ async fn resize(cx: &Context<'_>, id: &str, wanted: &str) -> Result<(), Failure>
     // The engine may have failed between the call and the storing of its result.
     let is_asked = task_state(&server).is_some_and(|task| task.starts_with("resize_"));
     if !is_asked && !matches!(status(&server), "RESIZE" | "VERIFY_RESIZE") && flavor(&server) != Some(wanted) {
-        act(cx, id, value!({"resize": {"flavorRef": wanted}})).await?;
+        let mut request = Map::from([("flavorRef".to_owned(), wanted.into())]);
+        // Without it, Nova sets it to MANUAL.
+        if let Some(config) = cx.facts.property("diskConfig").as_str() {
+            request.insert("OS-DCF:diskConfig".to_owned(), config.into());
+        }
+        act(cx, id, value!({ "resize": request })).await?;
     }
     Ok(())
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use kiln_cloud::{Connector, Credentials, Options, RetryPolicy, SharedClient, StackCloud, TlsOptions};
+use kiln_resource::Cloud as _;
 use kiln_testcloud::{Snapshot, Testcloud};
 use kiln_value::Value;
 
@@ -48,6 +49,11 @@ impl Ground {
             testcloud: Some(testcloud),
             before: Some(before),
         }
+    }
+
+    /// Whether the cloud has a service; devcloud starts only those that it is told to.
+    pub(crate) async fn offers(&self, service: &str) -> bool {
+        self.cloud.has_service(service).await.unwrap()
     }
 
     /// The real cloud of the `OS_*` variables; its administrator is `KILN_TEST_ADMIN` (user:password:project).

@@ -10,6 +10,8 @@ pub(crate) struct Setting {
     pub(crate) values: Value,
     /// Further properties, or null for those that the property excludes.
     pub(crate) beside: Value,
+    /// Further properties beside one of the values.
+    pub(crate) only: Option<(Value, Value)>,
 }
 
 fn usual(kind: &'static str, property: &'static str) -> Setting {
@@ -17,13 +19,23 @@ fn usual(kind: &'static str, property: &'static str) -> Setting {
 }
 
 fn values(kind: &'static str, property: &'static str, values: Value) -> Setting {
-    Setting { kind, property, values, beside: value!({}) }
+    Setting { kind, property, values, beside: value!({}), only: None }
 }
 
 impl Setting {
     fn beside(self, beside: Value) -> Self {
         Self { beside, ..self }
     }
+
+    fn only_with(self, value: impl Into<Value>, beside: Value) -> Self {
+        Self { only: Some((value.into(), beside)), ..self }
+    }
+}
+
+/// The sender or receiver of a rule as one of two groups.
+fn source(rules: &str, property: &'static str) -> Setting {
+    let rules = Value::from_iter([(rules, value!([{"IpProtocol": "tcp", "FromPort": "1", "ToPort": "90"}]))]);
+    values("AWS::EC2::SecurityGroup", property, value!(["{one}", "{two}"])).beside(rules)
 }
 
 pub(crate) fn settings() -> Vec<Setting> {
@@ -31,18 +43,29 @@ pub(crate) fn settings() -> Vec<Setting> {
         usual("AWS::AutoScaling::ScalingPolicy", "MinAdjustmentStep")
             .beside(value!({"AdjustmentType": "PercentChangeInCapacity"})),
         values("AWS::EC2::EIP", "InstanceId", value!(["{server}", "{other}"])),
-        usual("AWS::EC2::EIPAssociation", "EIP").beside(value!({"AllocationId": null})),
+        values("AWS::EC2::EIPAssociation", "AllocationId", value!(["{address}", "value-b"])),
+        values("AWS::EC2::EIPAssociation", "EIP", value!(["172.24.4.77", "10.71.0.42"]))
+            .beside(value!({"AllocationId": null})),
         values("AWS::EC2::EIPAssociation", "InstanceId", value!(["{server}", "value-b"])),
-        usual("AWS::EC2::EIPAssociation", "NetworkInterfaceId").beside(value!({"InstanceId": null})),
+        values("AWS::EC2::EIPAssociation", "NetworkInterfaceId", value!(["{port}", "value-b"]))
+            .beside(value!({"InstanceId": null})),
         usual("AWS::EC2::Instance", "BlockDeviceMappings.DeviceName")
-            .beside(value!({"BlockDeviceMappings": [{"DeviceName": "vdb", "Ebs": {"SnapshotId": "s"}}]})),
+            .beside(value!({"BlockDeviceMappings": [{"DeviceName": "vdb", "Ebs": {"SnapshotId": "{snapshot}"}}]})),
         usual("AWS::EC2::Instance", "BlockDeviceMappings.Ebs.DeleteOnTermination")
-            .beside(value!({"BlockDeviceMappings": [{"DeviceName": "vdb", "Ebs": {"SnapshotId": "s"}}]})),
-        usual("AWS::EC2::Instance", "BlockDeviceMappings.Ebs.VolumeSize")
-            .beside(value!({"BlockDeviceMappings": [{"DeviceName": "vdb", "Ebs": {"SnapshotId": "s"}}]})),
-        usual("AWS::EC2::Instance", "NetworkInterfaces").beside(value!({"SecurityGroups": null, "SubnetId": null})),
+            .beside(value!({"BlockDeviceMappings": [{"DeviceName": "vdb", "Ebs": {"SnapshotId": "{snapshot}"}}]})),
+        values("AWS::EC2::Instance", "BlockDeviceMappings.Ebs.VolumeSize", value!(["2", "3"]))
+            .beside(value!({"BlockDeviceMappings": [{"DeviceName": "vdb", "Ebs": {"SnapshotId": "{snapshot}"}}]})),
+        values("AWS::EC2::Instance", "AvailabilityZone", value!(["nova", "value-b"])),
+        values("AWS::EC2::Instance", "BlockDeviceMappings.Ebs.SnapshotId", value!(["{snapshot}", "value-b"]))
+            .beside(value!({"BlockDeviceMappings": [{"DeviceName": "vdb", "Ebs": {}}]})),
+        values("AWS::EC2::Instance", "KeyName", value!(["{key}", "value-b"])),
+        values("AWS::EC2::Instance", "NetworkInterfaces", value!([["{card}"], ["value-b"]]))
+            .beside(value!({"SecurityGroups": null, "SubnetId": null})),
+        values("AWS::EC2::Instance", "SecurityGroupIds", value!([["{group}"], ["default"]]))
+            .beside(value!({"SecurityGroups": null})),
         values("AWS::EC2::Instance", "SubnetId", value!(["{subnet}", "private-subnet"])),
         values("AWS::EC2::Instance", "Volumes.VolumeId", value!(["{one}", "value-b"])),
+        values("AWS::EC2::NetworkInterface", "PrivateIpAddress", value!(["10.73.0.41", "10.73.0.42"])),
         values("AWS::EC2::NetworkInterface", "SubnetId", value!(["{inner}", "private-subnet"])),
         values("AWS::EC2::SecurityGroup", "SecurityGroupEgress.CidrIp", value!(["10.1.0.0/24", "10.2.0.0/24"]))
             .beside(value!({"SecurityGroupEgress": [{"IpProtocol": "tcp", "FromPort": "1", "ToPort": "90"}]})),
@@ -50,10 +73,16 @@ pub(crate) fn settings() -> Vec<Setting> {
             .beside(value!({"SecurityGroupEgress": [{"IpProtocol": "tcp", "ToPort": "90"}]})),
         values("AWS::EC2::SecurityGroup", "SecurityGroupEgress.ToPort", value!(["41", "42"]))
             .beside(value!({"SecurityGroupEgress": [{"IpProtocol": "tcp", "FromPort": "1"}]})),
+        values("AWS::EC2::SecurityGroup", "SecurityGroupEgress.IpProtocol", value!(["tcp", "udp"])),
+        source("SecurityGroupEgress", "SecurityGroupEgress.SourceSecurityGroupId"),
+        source("SecurityGroupEgress", "SecurityGroupEgress.SourceSecurityGroupName"),
+        source("SecurityGroupIngress", "SecurityGroupIngress.SourceSecurityGroupId"),
+        source("SecurityGroupIngress", "SecurityGroupIngress.SourceSecurityGroupName"),
         values("AWS::EC2::SecurityGroup", "SecurityGroupIngress.FromPort", value!(["41", "42"]))
             .beside(value!({"SecurityGroupIngress": [{"IpProtocol": "tcp", "ToPort": "90"}]})),
         values("AWS::EC2::SecurityGroup", "SecurityGroupIngress.ToPort", value!(["41", "42"]))
             .beside(value!({"SecurityGroupIngress": [{"IpProtocol": "tcp", "FromPort": "1"}]})),
+        values("AWS::EC2::Volume", "SnapshotId", value!(["{backup}", "value-b"])),
         values("AWS::S3::Bucket", "AccessControl", value!(["PublicRead", "Private"])),
         usual("OS::Barbican::Order", "ca_id")
             .beside(value!({"type": "certificate", "algorithm": null, "bit_length": null})),
@@ -71,12 +100,14 @@ pub(crate) fn settings() -> Vec<Setting> {
         values("OS::Barbican::Order", "type", value!(["key", "asymmetric"])),
         usual("OS::Barbican::Secret", "payload_content_encoding")
             .beside(value!({"payload_content_type": "application/octet-stream"})),
-        values(
-            "OS::Barbican::Secret",
-            "payload_content_type",
-            value!(["application/octet-stream", "application/octet-stream"]),
-        )
-        .beside(value!({"payload_content_encoding": "base64", "payload": "YQ=="})),
+        values("OS::Barbican::Secret", "payload_content_type", value!(["application/octet-stream", "text/plain"]))
+            .beside(value!({"payload": "YQ=="}))
+            .only_with("application/octet-stream", value!({"payload_content_encoding": "base64"})),
+        values("OS::Blazar::Host", "extra_capability", value!([{"gpu": "True"}, {"gpu": "False"}])),
+        values("OS::Blazar::Lease", "before_end_date", value!(["2026-02-01 11:00", "2026-02-01 12:00"])),
+        values("OS::Blazar::Lease", "end_date", value!(["2026-02-03 10:00", "2026-02-04 10:00"])),
+        usual("OS::Blazar::Lease", "events.event_type").beside(value!({"events": [{"time": "2026-02-01 11:00"}]})),
+        values("OS::Blazar::Lease", "events.time", value!(["2026-02-01 11:00", "2026-02-01 12:00"])),
         usual("OS::Blazar::Lease", "reservations.affinity")
             .beside(value!({"reservations": [{"resource_type": "virtual:instance"}]})),
         usual("OS::Blazar::Lease", "reservations.amount")
@@ -87,8 +118,10 @@ pub(crate) fn settings() -> Vec<Setting> {
             .beside(value!({"reservations": [{"resource_type": "virtual:instance"}]})),
         usual("OS::Blazar::Lease", "reservations.vcpus")
             .beside(value!({"reservations": [{"resource_type": "virtual:instance"}]})),
+        values("OS::Blazar::Lease", "start_date", value!(["2026-01-03 10:00", "2026-01-04 10:00"])),
         values("OS::Cinder::QoSAssociation", "qos_specs", value!(["{specs}", "value-b"])),
         values("OS::Cinder::QoSAssociation", "volume_types", value!([["{one}"], ["{two}"]])),
+        values("OS::Cinder::Volume", "image", value!(["cirros", "value-b"])),
         usual("OS::Cinder::Volume", "imageRef").beside(value!({"image": null})),
         usual("OS::Cinder::VolumeType", "is_public").beside(value!({"projects": null})),
         values("OS::Designate::RecordSet", "zone", value!(["sweep.test.", "value-b"])),
@@ -107,9 +140,16 @@ pub(crate) fn settings() -> Vec<Setting> {
         usual("OS::Keystone::User", "roles.domain").beside(value!({"roles": [{"role": "member"}]})),
         usual("OS::Keystone::User", "roles.project").beside(value!({"roles": [{"role": "member"}]})),
         usual("OS::Keystone::UserRoleAssignment", "roles.domain").beside(value!({"roles": [{"role": "member"}]})),
+        values(
+            "OS::Manila::Share",
+            "share_type",
+            value!(["7d8cf13f-6a34-4ae8-9b34-3a9b9a4b8d01", "7d8cf13f-6a34-4ae8-9b34-3a9b9a4b8d02"]),
+        ),
         values("OS::Manila::ShareNetwork", "neutron_subnet", value!(["{subnet}", "private-subnet"])),
+        values("OS::Mistral::CronTrigger", "first_time", value!(["2041-01-01 10:00", "2042-01-01 10:00"])),
         usual("OS::Mistral::Workflow", "tasks.concurrency")
             .beside(value!({"tasks": [{"name": "a", "action": "std.noop", "with_items": "i in 1"}]})),
+        values("OS::Mistral::Workflow", "input", value!([{"a": "value-a"}, {"b": "value-b"}])),
         values("OS::Mistral::Workflow", "tasks.policies", value!([{"timeout": 5}, {"timeout": 6}])),
         usual("OS::Mistral::Workflow", "tasks.requires")
             .beside(value!({"type": "reverse", "params": {"task_name": "it"}})),
@@ -128,7 +168,7 @@ pub(crate) fn settings() -> Vec<Setting> {
         usual("OS::Neutron::Subnet", "prefixlen").beside(value!({"cidr": null, "subnetpool": "p"})),
         values("OS::Neutron::Subnet", "segment", value!(["value-a", null])),
         usual("OS::Neutron::Subnet", "subnetpool").beside(value!({"cidr": null})),
-        values("OS::Nova::FloatingIPAssociation", "server_id", value!(["{server}", null])),
+        values("OS::Nova::FloatingIPAssociation", "server_id", value!(["{server}", "value-b"])),
         usual("OS::Nova::Server", "block_device_mapping.delete_on_termination")
             .beside(value!({"block_device_mapping": [{"device_name": "vda", "volume_id": "v"}]})),
         usual("OS::Nova::Server", "block_device_mapping.device_name")
@@ -146,6 +186,8 @@ pub(crate) fn settings() -> Vec<Setting> {
             .beside(value!({"software_config_transport": "POLL_TEMP_URL", "user_data_format": "SOFTWARE_CONFIG"})),
         values("OS::Nova::Server", "networks.allocate_network", value!(["none", "auto"]))
             .beside(value!({"networks": null})),
+        usual("OS::Nova::Server", "networks.network").beside(value!({"networks": [{}]})),
+        usual("OS::Nova::Server", "networks.uuid").beside(value!({"networks": [{}]})),
         values("OS::Nova::Server", "networks.subnet", value!(["{subnet}", "private-subnet"]))
             .beside(value!({"networks": [{}]})),
         values("OS::Nova::Server", "software_config_transport", value!(["POLL_SERVER_CFN", "ZAQAR_MESSAGE"]))
@@ -163,6 +205,7 @@ pub(crate) fn settings() -> Vec<Setting> {
         values("OS::Trove::Instance", "users.databases", value!([["a"], ["b"]]))
             .beside(value!({"databases": [{"name": "a"}, {"name": "b"}]})),
         values("OS::Zaqar::Subscription", "subscriber", value!(["http://a", "http://b"])),
+        values("OS::Zun::Container", "security_groups", value!([["{group}"], ["default"]])),
         values("OS::Zun::Container", "restart_policy", value!(["always", "no"])),
     ]
 }

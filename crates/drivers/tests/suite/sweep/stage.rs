@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use kiln_cloud::{Connector, Credentials, Options};
-use kiln_resource::{Cloud as _, Operation, StackFacts};
+use kiln_resource::{Cloud as _, CloudRequest, Method, Operation, StackFacts};
 use kiln_testcloud::{Snapshot, Testcloud};
 use kiln_value::{Map, Value};
 
@@ -36,6 +36,13 @@ impl Stage {
             stage.give(&mut resource, given).await;
             resource.act(Operation::Create).await.unwrap_or_else(|failure| panic!("{name}: {failure}"));
             stage.made.push((*name, resource.id().to_owned()));
+        }
+        for (name, service, path, body) in &case.asks {
+            tokio::time::sleep(Duration::from_mins(1)).await;
+            let request = CloudRequest::new(*service, Method::Post, *path).body(stage.filled(body));
+            let made = stage.cloud.call(request).await.unwrap_or_else(|failure| panic!("{name}: {failure}")).body;
+            let object = made.as_map().and_then(|made| made.values().next());
+            stage.made.push((*name, object.and_then(|object| object.str_at("id")).unwrap().to_owned()));
         }
         // The dependencies complete what they do in the background.
         tokio::time::sleep(Duration::from_mins(1)).await;

@@ -72,31 +72,26 @@ impl WriteArgs {
         }
         let written = connection.client.write_import(&objects, self.related).await?;
         let resources = written.get("resources").and_then(Value::as_list).unwrap_or_default();
-        let (mut comments, mut adopted, mut confirmed) = (BTreeMap::new(), Map::new(), Vec::new());
+        let (mut comments, mut adopted) = (BTreeMap::new(), Map::new());
         for resource in resources {
             let text = |key: &str| resource.str_at(key).unwrap_or_default();
-            let list = |key: &str| resource.get(key).and_then(Value::as_list).unwrap_or_default();
-            let words = |key: &str| list(key).iter().filter_map(Value::as_str).collect::<Vec<_>>().join(", ");
             let name = text("resource_name");
             let (named, id) = (text("object_name"), text("physical_resource_id"));
             let title = if named == id { id.to_owned() } else { format!("{named} {id}") }.replace('\n', " ");
             let mut lines = vec![visible(title.trim()).into_owned()];
-            for (key, what) in [("unread", "not compared with the object"), ("left_out", "cannot be read")] {
-                let words = words(key);
-                if !words.is_empty() {
-                    lines.push(visible(&format!("{what}: {words}")).into_owned());
-                }
+            let left_out = resource.get("left_out").and_then(Value::as_list).unwrap_or_default();
+            let left_out: Vec<&str> = left_out.iter().filter_map(Value::as_str).collect();
+            if !left_out.is_empty() {
+                lines.push(visible(&format!("cannot be read: {}", left_out.join(", "))).into_owned());
             }
             comments.insert(name.to_owned(), lines);
             let object = value!({ "type": (text("resource_type")), "resource_id": (text("physical_resource_id")) });
             adopted.insert(name.to_owned(), object);
-            let unread = list("unread").iter().filter_map(Value::as_str);
-            confirmed.extend(unread.map(|property| Value::from(format!("{name}.{property}"))));
         }
         let template = written.get("template").cloned().unwrap_or_default();
         let text = generated::template(&template, &comments);
         let text = text.ok_or_else(|| Failure::new("the template cannot be written as YAML"))?;
-        let objects = value!({ "objects": adopted, "confirmed": confirmed });
+        let objects = value!({ "objects": adopted });
         let [template, beside] = &files;
         whole_file::replace(beside, format!("{}\n", json_text(&objects)).as_bytes())
             .map_err(|error| Failure::unwritable(beside, &error))?;

@@ -21,7 +21,7 @@ fn request(converge: bool) -> StackRequest {
         "gone": {"type": "OS::Neutron::Net"},
         "quiet": {"type": "OS::Neutron::SecurityGroup", "properties": {"description": "as it was"}},
         "server": {"type": "OS::Nova::Server", "properties": {
-            "image": "cirros", "flavor": "m1.nano", "name": "mine", "metadata": {"a": "1"},
+            "image": "cirros", "flavor": "m1.nano", "name": "mine", "metadata": {"a": "1"}, "user_data": "#!/bin/sh",
             "networks": [{"port": {"get_resource": "port"}}],
         }},
         "lan": {"type": "OS::Neutron::Net"},

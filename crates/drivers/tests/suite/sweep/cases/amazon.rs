@@ -16,6 +16,10 @@ pub(crate) fn ec2_instance() -> Case {
     case("AWS::EC2::Instance", given("m1.nano", "x"))
         .on_network()
         .needs("one", "OS::Cinder::Volume", value!({"size": 1}))
+        .needs("group", "OS::Neutron::SecurityGroup", value!({}))
+        .needs("card", "OS::Neutron::Port", value!({"network": "{net}"}))
+        .needs("key", "OS::Nova::KeyPair", value!({"name": "mine"}))
+        .asks("snapshot", "block-storage", "/v3/snapshots", value!({"snapshot": {"volume_id": "{one}"}}))
         .updated(given("m1.micro", "y"))
         .built_by(Service::Compute, "/servers$")
 }
@@ -30,12 +34,19 @@ pub(crate) fn ec2_security_group() -> Case {
             ],
         })
     };
-    case("AWS::EC2::SecurityGroup", given("22")).updated(given("80"))
+    case("AWS::EC2::SecurityGroup", given("22"))
+        .needs("one", "OS::Neutron::SecurityGroup", value!({}))
+        .needs("two", "OS::Neutron::SecurityGroup", value!({}))
+        .updated(given("80"))
 }
 
 pub(crate) fn ec2_volume() -> Case {
     let given = value!({"Size": 1, "AvailabilityZone": "nova", "Tags": [{"Key": "a", "Value": "b"}]});
-    case("AWS::EC2::Volume", given).built_by(Service::Volume, "/volumes$")
+    let backup = value!({"backup": {"volume_id": "{one}"}});
+    case("AWS::EC2::Volume", given)
+        .needs("one", "OS::Cinder::Volume", value!({"size": 1}))
+        .asks("backup", "block-storage", "/v3/backups", backup)
+        .built_by(Service::Volume, "/volumes$")
 }
 
 pub(crate) fn ec2_volume_attachment() -> Case {
@@ -57,11 +68,12 @@ pub(crate) fn ec2_address() -> Case {
 
 pub(crate) fn ec2_address_association() -> Case {
     let given = value!({"InstanceId": "{server}", "AllocationId": "{address}"});
-    case("AWS::EC2::EIPAssociation", given).routed_server().needs(
-        "address",
-        "OS::Neutron::FloatingIP",
-        value!({"floating_network": "public"}),
-    )
+    let address = value!({"floating_network": "public", "floating_ip_address": "172.24.4.77"});
+    case("AWS::EC2::EIPAssociation", given)
+        .routed_server()
+        .needs("address", "OS::Neutron::FloatingIP", address)
+        .needs("port", "OS::Neutron::Port", value!({"network": "{net}"}))
+        .by_admin()
 }
 
 pub(crate) fn nova_floating_ip() -> Case {

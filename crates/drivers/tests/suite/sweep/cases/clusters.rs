@@ -129,6 +129,7 @@ pub(crate) fn container() -> Case {
     case("OS::Zun::Container", given(0.5, "{net}"))
         .on_network()
         .needs("other", "OS::Neutron::Net", value!({}))
+        .needs("group", "OS::Neutron::SecurityGroup", value!({}))
         .updated(given(1.5, "{other}"))
         .built_by(Service::Container, "/containers$")
 }

@@ -202,6 +202,8 @@ pub(crate) struct Case {
     pub(crate) type_name: &'static str,
     /// Its dependencies: name, type, properties.
     pub(crate) needs: Vec<(&'static str, &'static str, Value)>,
+    /// Objects that no type makes: name, service, path and body of the request that makes each.
+    pub(crate) asks: Vec<(&'static str, &'static str, &'static str, Value)>,
     /// The properties.
     pub(crate) create: Value,
     /// The properties after an update in place, if there is one.
@@ -224,6 +226,7 @@ fn case(type_name: &'static str, create: Value) -> Case {
     Case {
         type_name,
         needs: Vec::new(),
+        asks: Vec::new(),
         create,
         update: None,
         is_admin: false,
@@ -238,6 +241,12 @@ fn case(type_name: &'static str, create: Value) -> Case {
 impl Case {
     fn needs(mut self, name: &'static str, type_name: &'static str, given: Value) -> Self {
         self.needs.push((name, type_name, given));
+        self
+    }
+
+    /// An object `{name}` that no type makes: the request that makes it, with the key of the object in both bodies.
+    fn asks(mut self, name: &'static str, service: &'static str, path: &'static str, body: Value) -> Self {
+        self.asks.push((name, service, path, body));
         self
     }
 
