@@ -52,7 +52,7 @@ test("wrong credentials are refused, right ones show the stacks, each view shows
   }
   await page.getByRole("link", { name: "Drift", exact: true }).click();
   await page.getByRole("button", { name: "Check now" }).click();
-  await page.getByText("11 of 14 resources are in sync").waitFor();
+  await page.getByText("12 of 14 resources are in sync").waitFor();
   // The address is permanent: the same view opens in another tab without signing in.
   await page.getByRole("link", { name: "Time", exact: true }).click();
   const other = await page.context().newPage();

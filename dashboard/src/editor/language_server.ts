@@ -131,7 +131,9 @@ export class LanguageServer {
   }
 
   private tell(method: string, params: unknown): void {
-    this.socket?.send(JSON.stringify({ jsonrpc: "2.0", method, params }));
+    // A socket that is closing says so in the console. Another one is told everything again.
+    if (this.socket?.readyState !== WebSocket.OPEN) return;
+    this.socket.send(JSON.stringify({ jsonrpc: "2.0", method, params }));
   }
 
   private ask<T>(method: string, params: unknown): Promise<T | null> {
