@@ -24,7 +24,7 @@ pub struct ApiError {
     pub diagnostics: Vec<Diagnostic>,
 }
 
-/// When a client may ask again after a 503.
+/// When a client may ask again after a 503 or 429.
 const RETRY_SECONDS: &str = "5";
 
 /// The status for a class.
@@ -72,6 +72,7 @@ fn status(class: &Class) -> StatusCode {
         Class::HTTPMethodNotAllowed => StatusCode::METHOD_NOT_ALLOWED,
         Class::HTTPNotImplemented => StatusCode::NOT_IMPLEMENTED,
         Class::HTTPServiceUnavailable => StatusCode::SERVICE_UNAVAILABLE,
+        Class::HTTPTooManyRequests => StatusCode::TOO_MANY_REQUESTS,
         _ => StatusCode::INTERNAL_SERVER_ERROR,
     }
 }
@@ -152,9 +153,7 @@ impl ApiError {
 
     /// The budget of the client is empty: 429.
     pub fn too_many(too_many: TooMany) -> Response {
-        let class = Class::of("HTTPTooManyRequests".to_owned());
-        let error = Self { status: StatusCode::TOO_MANY_REQUESTS, ..Self::new(class, too_many.to_string()) };
-        let mut response = error.into_response();
+        let mut response = Self::new(Class::HTTPTooManyRequests, too_many.to_string()).into_response();
         response.headers_mut().insert(RETRY_AFTER, too_many.seconds().into());
         response
     }
@@ -262,7 +261,7 @@ impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
         let mut response = reply::json_with(self.status, &self.body());
         response.extensions_mut().insert(Reason(self.to_string()));
-        if self.status == StatusCode::SERVICE_UNAVAILABLE {
+        if matches!(self.status, StatusCode::SERVICE_UNAVAILABLE | StatusCode::TOO_MANY_REQUESTS) {
             response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static(RETRY_SECONDS));
         }
         response

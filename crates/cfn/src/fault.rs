@@ -167,6 +167,9 @@ impl Fault {
             Class::ActionInProgress => BUSY,
             Class::Forbidden | Class::NotAuthorized => ACCESS_DENIED,
             Class::RequestLimitExceeded => LIMIT,
+            Class::HTTPTooManyRequests => {
+                return Self { status: StatusCode::BAD_REQUEST, code: "Throttling", message: text.to_owned() };
+            }
             Class::StackExists => ALREADY_EXISTS,
             // Heat does not show their texts.
             Class::AttributeError | Class::ValueError => return Self::new(INVALID_VALUE, None),

@@ -485,6 +485,9 @@ pub(crate) fn service_options(config: &Config) -> Result<kiln_service::Options> 
         snapshots_per_stack: config.limit(&stacks::MAX_SNAPSHOTS_PER_STACK)?,
         configs_per_project: config.limit(&stacks::MAX_SOFTWARE_CONFIGS_PER_TENANT)?,
         deployments_per_project: config.limit(&stacks::MAX_SOFTWARE_DEPLOYMENTS_PER_TENANT)?,
+        plans_per_project: config.limit(&kiln::MAX_PLANS_PER_PROJECT)?,
+        operations_per_project: config.limit(&kiln::MAX_OPERATIONS_PER_PROJECT)?,
+        streams_per_project: Some(connection_limits(config, false)?.most_streams_of_project() as u64),
         request_steps: config.number(&kiln::MAX_REQUEST_STEPS)?,
         resources_per_stack: resources.map(|limit| usize::try_from(limit).unwrap_or(usize::MAX)),
         nested_depth: config.number(&stacks::MAX_NESTED_STACK_DEPTH)?,
@@ -635,6 +638,8 @@ mod tests {
         assert_eq!(config.number::<usize>(&stacks::MAX_JSON_BODY_SIZE).unwrap(), limits.container);
         assert_eq!(config.limit(&stacks::MAX_STACKS_PER_TENANT).unwrap(), limits.stacks_per_project);
         assert_eq!(config.limit(&stacks::MAX_SNAPSHOTS_PER_STACK).unwrap(), limits.snapshots_per_stack);
+        assert_eq!(config.limit(&kiln::MAX_PLANS_PER_PROJECT).unwrap(), limits.plans_per_project);
+        assert_eq!(config.limit(&kiln::MAX_OPERATIONS_PER_PROJECT).unwrap(), limits.operations_per_project);
         let lifetime = kiln_service::Options::default().plan_lifetime;
         assert_eq!(config.seconds(&kiln::PLAN_LIFETIME).unwrap(), lifetime);
         let engine = kiln_engine::Options::default();

@@ -95,6 +95,7 @@ impl Service {
         let CheckedCreate { name, desired, settings, adopt, needs_plan } = new;
         self.demand_plan(caller, &Details { planned: planned.clone(), ..Details::default() }, needs_plan)?;
         let project = caller.project_id.clone();
+        self.check_operations(caller, &project).await?;
         let shared = self.shared.get(caller, self.backends.clock.monotonic());
         let credentials = match shared {
             Some(shared) => shared,

@@ -152,6 +152,9 @@ pub enum Error {
     /// A limit is exceeded.
     #[error("Request limit exceeded: {0}")]
     Limit(String),
+    /// The project has its maximum of operations in progress.
+    #[error("This project has {0} operations in progress, its maximum: try again when one of them has ended.")]
+    TooManyOperations(u64),
     /// The policy denies a resource type, or an action in a stack.
     #[error("You are not authorized to use {0}.")]
     Forbidden(String),
@@ -275,6 +278,7 @@ impl Error {
             Self::ConfigSchema(_) => Class::ValueError,
             Self::NotSupported(_) => Class::NotSupported,
             Self::Limit(_) => Class::RequestLimitExceeded,
+            Self::TooManyOperations(_) => Class::HTTPTooManyRequests,
             Self::Forbidden(_) | Self::Approval { .. } => Class::Forbidden,
             Self::Busy { .. } => Class::ActionInProgress,
             Self::Delegate(DelegateError::Missing(_)) => Class::MissingCredentialError,

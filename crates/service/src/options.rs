@@ -19,6 +19,12 @@ pub struct Limits {
     pub configs_per_project: Option<u64>,
     /// Maximum number of software deployments of a project (`max_software_deployments_per_tenant`).
     pub deployments_per_project: Option<u64>,
+    /// Maximum number of saved plans and change sets of a project (`max_plans_per_project`).
+    pub plans_per_project: Option<u64>,
+    /// Maximum number of root stacks of a project with an operation in progress (`max_operations_per_project`).
+    pub operations_per_project: Option<u64>,
+    /// Maximum number of requests of a project that wait for events in one process (`max_event_streams_per_project`).
+    pub streams_per_project: Option<u64>,
     /// Maximum number of resources of a root stack with all its nested stacks (`max_resources_per_stack`).
     pub resources_per_stack: Option<usize>,
     /// Maximum number of steps that the patterns, expressions and functions of a request take in all
@@ -37,6 +43,9 @@ impl Default for Limits {
             snapshots_per_stack: Some(32),
             configs_per_project: Some(4096),
             deployments_per_project: Some(4096),
+            plans_per_project: Some(1000),
+            operations_per_project: None,
+            streams_per_project: None,
             resources_per_stack: Some(1000),
             request_steps: kiln_value::steps::MOST,
             nested_depth: 5,

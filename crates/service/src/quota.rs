@@ -1,4 +1,4 @@
-//! Quotas: how many stacks, resources and so on a project may have.
+//! Quotas: how many stacks, resources and so on a project may have, and how much it may do at once.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use kiln_identity::Caller;
+use kiln_resource::Status;
 use kiln_stack::Clock;
 use kiln_store::StackQuery;
 use kiln_store::quota::{Quota, QuotaStore, Quotas, limit};
@@ -98,12 +99,37 @@ impl Service {
                 Quota::Stacks => Some(store.count_stacks(&stacks).await?),
                 Quota::SoftwareConfigs => Some(store.count_software_configs(project).await?),
                 Quota::SoftwareDeployments => Some(store.count_software_deployments(project).await?),
-                Quota::ResourcesPerStack | Quota::SnapshotsPerStack => None,
+                Quota::SavedPlans => Some(store.count_plans(project).await?),
+                Quota::OperationsInProgress => Some(self.operations_in_progress(project).await?),
+                Quota::ResourcesPerStack | Quota::SnapshotsPerStack | Quota::EventStreams => None,
             };
             let usual = usual(&self.options.limits, quota);
             states.push(QuotaState { quota, limit: limit(&quotas, quota, usual), usual, in_use });
         }
         Ok(states)
+    }
+
+    /// The maximum number of requests of a project that wait for events in this process.
+    ///
+    /// # Errors
+    /// Errors of the store.
+    pub async fn most_event_streams(&self, project: &str) -> Result<Option<u64>, Error> {
+        self.limit_of(project, Quota::EventStreams).await
+    }
+
+    /// Refuses one more operation in a project that has its maximum in progress. Administrators have no limit.
+    pub(crate) async fn check_operations(&self, caller: &Caller, project: &str) -> Result<(), Error> {
+        let limit = self.limit_of(project, Quota::OperationsInProgress).await?.filter(|_| !caller.is_admin);
+        match limit {
+            Some(limit) if self.operations_in_progress(project).await? >= limit => Err(Error::TooManyOperations(limit)),
+            _ => Ok(()),
+        }
+    }
+
+    async fn operations_in_progress(&self, project: &str) -> Result<u64, Error> {
+        let statuses = vec![Status::InProgress.as_str().to_owned()];
+        let query = StackQuery { project: Some(project.to_owned()), statuses, ..StackQuery::default() };
+        Ok(self.backends.store.count_stacks(&query).await?)
     }
 
     /// A limit of a project.
@@ -139,5 +165,8 @@ fn usual(limits: &Limits, quota: Quota) -> Option<u64> {
         Quota::SnapshotsPerStack => limits.snapshots_per_stack,
         Quota::SoftwareConfigs => limits.configs_per_project,
         Quota::SoftwareDeployments => limits.deployments_per_project,
+        Quota::SavedPlans => limits.plans_per_project,
+        Quota::OperationsInProgress => limits.operations_per_project,
+        Quota::EventStreams => limits.streams_per_project,
     }
 }

@@ -1,7 +1,7 @@
 //! Sends a request to a stack.
 
 use kiln_identity::Caller;
-use kiln_resource::Action;
+use kiln_resource::{Action, Status};
 use kiln_store::{Author, Details, Stack, StackRequest};
 
 use crate::{Error, Service};
@@ -13,13 +13,17 @@ impl Service {
     /// Stores a request in the name of the caller; returns the stack after that.
     ///
     /// # Errors
-    /// [`Error::Changed`], [`Error::UnderGuard`], [`Error::PlanRequired`] and errors of the store.
+    /// [`Error::Changed`], [`Error::UnderGuard`], [`Error::PlanRequired`], [`Error::TooManyOperations`] and errors of the store.
     pub(crate) async fn request(&self, caller: &Caller, stack: &Stack, request: StackRequest) -> Result<Stack, Error> {
         if stack.is_abandoned() && request.action != Action::Delete {
             // Its objects have been handed out. After another action, a delete would not know that, and delete them.
             return Err(Error::NotSupported(
                 "An action on a stack that was abandoned, except to delete it,".to_owned(),
             ));
+        }
+        // A request to a stack that is in progress takes the place of its operation.
+        if stack.parent.is_none() && stack.state.status != Status::InProgress {
+            self.check_operations(caller, &stack.project).await?;
         }
         let is_guarded = self.heed_guards(stack, request.action).await?;
         if matches!(request.action, Action::Update | Action::Delete | Action::Restore) {

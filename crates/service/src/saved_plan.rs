@@ -18,6 +18,7 @@ use kiln_identity::Caller;
 use kiln_plan_document::{Action as PlannedAction, HiddenProperty, ObservedObject, PlanDocument, StackPart};
 use kiln_resource::{Action, OperationId, PlanId, StackId};
 use kiln_stack::load;
+use kiln_store::quota::Quota;
 use kiln_store::{
     Author, DesiredText, NewPlan, Operation, Plan, PlanPart, PlanQuery, PlanState, Stack, StackQuery, version_of,
 };
@@ -29,8 +30,6 @@ use crate::{CreateStack, Error, Service, Settings, TemplateText, UpdateStack};
 pub(crate) use content::Content;
 use fences::documented;
 
-/// Maximum number of plans of a project.
-const MOST: u64 = 1_000;
 /// Maximum number of plans of a stack.
 const MOST_OF_STACK: usize = 100;
 
@@ -461,8 +460,10 @@ impl Service {
                 return Err(Error::Limit(format!("a stack can have {MOST_OF_STACK} plans and change sets")));
             }
         }
-        if store.count_plans(&caller.project_id).await? >= MOST {
-            return Err(Error::Limit(format!("a project can have {MOST} plans and change sets")));
+        if let Some(limit) = self.limit_of(&caller.project_id, Quota::SavedPlans).await?
+            && store.count_plans(&caller.project_id).await? >= limit
+        {
+            return Err(Error::Limit(format!("a project can have {limit} plans and change sets")));
         }
         Ok(())
     }

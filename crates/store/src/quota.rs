@@ -20,6 +20,12 @@ words! {
         SoftwareConfigs = "software_configs",
         /// Software deployments.
         SoftwareDeployments = "software_deployments",
+        /// Saved plans and change sets.
+        SavedPlans = "saved_plans",
+        /// Stacks with an operation in progress, without nested ones.
+        OperationsInProgress = "operations_in_progress",
+        /// Requests that wait for events in one process.
+        EventStreams = "event_streams",
     }
 }
 

@@ -31,6 +31,17 @@ impl ConnectionLimits {
     pub fn seats(&self) -> usize {
         connection_slots::within(self.total, connection_slots::descriptors())
     }
+
+    /// The maximum number of requests that wait for events.
+    pub fn most_streams(&self) -> usize {
+        let half = self.seats() / 2;
+        self.streams.map_or(half, |streams| streams.min(half))
+    }
+
+    /// The maximum number of those of a project that has no quota.
+    pub fn most_streams_of_project(&self) -> usize {
+        self.streams_per_project.unwrap_or_else(|| self.most_streams().div_ceil(4))
+    }
 }
 
 impl Default for ConnectionLimits {

@@ -78,7 +78,7 @@ async fn list(call: &Call, resource: Option<&str>) -> Result<Response, ApiError>
     let asked = &call.query;
     let limit = asked.integer("limit")?;
     let depth = u32::try_from(asked.integer("nested_depth")?.unwrap_or(0)).unwrap_or(u32::MAX);
-    let patience = event_watch::patience(call)?;
+    let patience = event_watch::patience(call).await?;
     let stack = call.stack_or_deleted().await?;
     let marker = asked.get("marker").and_then(|marker| marker.parse::<EventId>().ok());
     let names = asked.all("resource_name");

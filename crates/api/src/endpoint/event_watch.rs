@@ -11,7 +11,6 @@ use axum::response::{IntoResponse as _, Response};
 use bytes::Bytes;
 use futures::{StreamExt as _, future, stream};
 use http::Method;
-use http::StatusCode;
 use http::header::{ACCEPT, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, RETRY_AFTER};
 use kiln_service::{NewEvent, Watch, Watched};
 use kiln_store::{Doorbell, EventId, EventQuery, Stack, StackId};
@@ -62,7 +61,7 @@ struct Events<'a> {
 async fn of_project(call: &Call) -> Result<Response, ApiError> {
     let project = call.project().to_owned();
     let asked = &call.query;
-    let (limit, patience) = (asked.limit(LISTED)?, patience(call)?);
+    let (limit, patience) = (asked.limit(LISTED)?, patience(call).await?);
     let filter = EventQuery {
         actions: asked.all("resource_action"),
         statuses: asked.all("resource_status"),
@@ -106,11 +105,17 @@ pub(super) struct Patience {
 }
 
 /// How long a request waits for its first event; `None`: not at all, also if too many do. Its client polls then.
-pub(super) fn patience(call: &Call) -> Result<Option<Patience>, ApiError> {
+pub(super) async fn patience(call: &Call) -> Result<Option<Patience>, ApiError> {
     let seconds = call.query.integer("wait")?.map(|seconds| u64::try_from(seconds).unwrap_or(0).min(LONGEST));
     let Some(limit) = seconds.filter(|_| !wants_stream(call)).map(Duration::from_secs) else { return Ok(None) };
-    let place = call.watchers.admit(&call.caller.project_id).ok();
+    let place = admit(call).await?.ok();
     Ok(place.map(|place| Patience { limit, _place: place }))
+}
+
+/// A place for a request that waits.
+async fn admit(call: &Call) -> Result<Result<Watcher, Full>, ApiError> {
+    let project = &call.caller.project_id;
+    Ok(call.watchers.admit(project, call.service().most_event_streams(project).await?))
 }
 
 /// Adds to a response that the wait was respected (RFC 7240).
@@ -168,19 +173,17 @@ pub(super) fn wants_stream(call: &Call) -> bool {
 
 /// The response to a stream that must not be opened.
 fn too_many(full: Full) -> Response {
-    let (status, class, who, option) = match full {
-        Full::Service => (StatusCode::SERVICE_UNAVAILABLE, Class::HTTPServiceUnavailable, "", "max_event_streams"),
+    let (class, who, limit) = match full {
+        Full::Service => (Class::HTTPServiceUnavailable, "", "[kiln] max_event_streams"),
         Full::Project => (
-            StatusCode::TOO_MANY_REQUESTS,
             Class::HTTPTooManyRequests,
             " of this project",
-            "max_event_streams_per_project",
+            "[kiln] max_event_streams_per_project, or the quota event_streams,",
         ),
     };
-    tracing::warn!("refused a stream of events: [kiln] {option} is reached");
+    tracing::warn!("refused a stream of events: {limit} is reached");
     let text = format!("Too many requests{who} wait for events: list events without waiting, or try again later.");
-    let error = ApiError { status, ..ApiError::new(class, text) };
-    let mut response = error.into_response();
+    let mut response = ApiError::new(class, text).into_response();
     response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("10"));
     response
 }
@@ -198,7 +201,7 @@ pub(super) async fn stream(
     filter: EventQuery,
     names: Vec<String>,
 ) -> Result<Response, ApiError> {
-    let place = match call.watchers.admit(&call.caller.project_id) {
+    let place = match admit(call).await? {
         Ok(place) => place,
         Err(full) => return Ok(too_many(full)),
     };

@@ -189,6 +189,42 @@ mod tests {
         assert_eq!(admin.send(Method::DELETE, THEIRS, None, None).await.status, StatusCode::NO_CONTENT);
         assert_eq!(admin.get(THEIRS).await.json()["quotas"]["stacks"], json!({"limit": 1, "default": 1, "in_use": 3}));
 
+        // One operation at a time. A stack that is in progress may get another request, and administrators have no limit.
+        admin.json(Method::PUT, THEIRS, &json!({"operations_in_progress": 3, "stacks": -1})).await;
+        let shown = member.get("/v1/tenant1/quotas").await.json();
+        assert_eq!(shown["quotas"]["operations_in_progress"], json!({"limit": 3, "default": -1, "in_use": 3}));
+        let refused = create("d", random_string()).await;
+        assert_eq!(refused.status, StatusCode::TOO_MANY_REQUESTS, "{}", refused.text);
+        assert_eq!(refused.headers["retry-after"], "5");
+        assert_eq!(refused.json()["error"]["type"], "HTTPTooManyRequests");
+        member.settle("a").await;
+        let delete = async |name: &str| {
+            let stack = member.store.stack_by_name("tenant1", name).await.expect("read").expect("a stack");
+            let path = format!("/v1/tenant1/stacks/{name}/{}", stack.id);
+            member.send(Method::DELETE, &path, None, None).await.status
+        };
+        assert_eq!(create("d", random_string()).await.status, StatusCode::CREATED, "one has ended");
+        assert_eq!(delete("a").await, StatusCode::TOO_MANY_REQUESTS);
+        assert_eq!(delete("b").await, StatusCode::NO_CONTENT, "it is in progress already");
+        let body = json!({"stack_name": "e", "template": random_string()});
+        let both = member.clone().used_by(user(&["admin", "member", "reader"]));
+        assert_eq!(both.json(Method::POST, "/v1/tenant1/stacks", &body).await.status, StatusCode::CREATED);
+        admin.json(Method::PUT, THEIRS, &json!({"operations_in_progress": null, "saved_plans": 1})).await;
+        let plan = async || {
+            let body = json!({"action": "create", "stack_name": "p", "template": random_string()});
+            member.json(Method::POST, "/v1/tenant1/plans", &body).await
+        };
+        assert_eq!(plan().await.status, StatusCode::CREATED);
+        let refused = plan().await;
+        assert!(
+            refused.status == StatusCode::BAD_REQUEST && refused.text.contains("a project can have 1 plans"),
+            "{}",
+            refused.text
+        );
+        admin.json(Method::PUT, THEIRS, &json!({"event_streams": 0})).await;
+        let listed = member.get("/v1/tenant1/events?wait=1").await;
+        assert!(listed.status == StatusCode::OK && !listed.headers.contains_key("preference-applied"));
+
         for (body, what) in [
             (json!({}), "The body has no quota"),
             (json!({"stacks": -2}), "'stacks' must be a number from 0, or -1"),

@@ -9,7 +9,6 @@ use kiln_web::ConnectionLimits;
 /// The requests that wait for events, by project.
 pub(crate) struct Watchers {
     most: usize,
-    most_of_project: usize,
     waiting: Mutex<HashMap<String, usize>>,
 }
 
@@ -30,19 +29,17 @@ pub(crate) enum Full {
 
 impl Watchers {
     pub(crate) fn new(limits: &ConnectionLimits) -> Self {
-        let half = limits.seats() / 2;
-        let most = limits.streams.map_or(half, |streams| streams.min(half));
-        let most_of_project = limits.streams_per_project.unwrap_or(most.div_ceil(4));
-        Self { most, most_of_project, waiting: Mutex::default() }
+        Self { most: limits.most_streams(), waiting: Mutex::default() }
     }
 
-    /// A place for a request of this project.
-    pub(crate) fn admit(self: &Arc<Self>, project: &str) -> Result<Watcher, Full> {
+    /// A place for a request of this project, which may have so many; `None`: as many as there are.
+    pub(crate) fn admit(self: &Arc<Self>, project: &str, most: Option<u64>) -> Result<Watcher, Full> {
         let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         if waiting.values().sum::<usize>() >= self.most {
             return Err(Full::Service);
         }
-        if waiting.get(project).is_some_and(|count| *count >= self.most_of_project) || self.most_of_project == 0 {
+        let count = waiting.get(project).copied().unwrap_or_default();
+        if most.is_some_and(|most| count as u64 >= most) {
             return Err(Full::Project);
         }
         *waiting.entry(project.to_owned()).or_default() += 1;

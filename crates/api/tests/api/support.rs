@@ -280,7 +280,8 @@ impl App {
     }
 
     /// Sets other limits of connections.
-    pub(crate) fn limited(self, connections: kiln_web::ConnectionLimits) -> Self {
+    pub(crate) fn limited(mut self, connections: kiln_web::ConnectionLimits) -> Self {
+        self.service.options.limits.streams_per_project = Some(connections.most_streams_of_project() as u64);
         self.with_options(Options { connections, ..Options::default() })
     }
 

@@ -1,7 +1,7 @@
 //! Options that Heat does not have: `[kiln]`.
 
 use super::options;
-use crate::option::Kind::{Choice, Flag, List, Path, Seconds, Span, Text, Url, Whole};
+use crate::option::Kind::{Choice, Flag, Limit, List, Path, Seconds, Span, Text, Url, Whole};
 use crate::option::{ConfigOption, Kind, Place};
 
 const fn own(name: &'static str, kind: Kind, help: &'static str) -> ConfigOption {
@@ -141,6 +141,14 @@ options! {
         "How many resources an engine compares for schedules in a second, in the long run.",
     ).default("20");
     PLAN_LIFETIME = own("plan_lifetime", Span, "How long a saved plan can be executed.").default("604800");
+    MAX_PLANS_PER_PROJECT = own(
+        "max_plans_per_project", Limit, "Maximum number of saved plans and change sets of a project.",
+    ).default("1000");
+    MAX_OPERATIONS_PER_PROJECT = own(
+        "max_operations_per_project", Limit,
+        "Maximum number of stacks of a project, without nested ones, that have an operation in progress at once. One more \
+         operation gets 429 with Retry-After; signals, agents, and requests to a stack that is in progress have no limit.",
+    ).default("-1");
     REQUEST_RATE_PER_PROJECT = own(
         "request_rate_per_project", Whole(0, 1_000_000),
         "Requests of a project per second that a process answers in the long run; 0: no limit. More get 429 with Retry-After. \

@@ -56,6 +56,15 @@ pub(crate) struct SetArgs {
     /// Software deployments
     #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
     software_deployments: Option<i64>,
+    /// Saved plans and change sets
+    #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
+    saved_plans: Option<i64>,
+    /// Stacks with an operation in progress, without nested ones
+    #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
+    operations_in_progress: Option<i64>,
+    /// Requests that wait for events, in each process
+    #[arg(long, value_name = "COUNT", allow_negative_numbers = true)]
+    event_streams: Option<i64>,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -84,6 +93,9 @@ impl SetArgs {
             ("snapshots_per_stack", self.snapshots_per_stack),
             ("software_configs", self.software_configs),
             ("software_deployments", self.software_deployments),
+            ("saved_plans", self.saved_plans),
+            ("operations_in_progress", self.operations_in_progress),
+            ("event_streams", self.event_streams),
         ];
         let changes: Map = given.into_iter().filter_map(|(name, most)| Some((name.to_owned(), most?.into()))).collect();
         if changes.is_empty() {
