@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 import { useEffect } from "preact/hooks";
 import { post } from "./api";
 import { ParameterField, type Validated } from "./parameters";
-import { Command, Failure, Field, quoted } from "./parts";
+import { Command, Failure, Field, quoted, useWork } from "./parts";
 import { goWhenDone } from "./route";
 import { commandOptions, sent, SourcesForm, useSources } from "./sources";
 
@@ -13,23 +13,11 @@ export function NewStack() {
   const name = useSignal("");
   const given = useSignal<Record<string, string>>({});
   const validated = useSignal<Validated | undefined>(undefined);
-  const error = useSignal<unknown>(undefined);
-  const busy = useSignal(false);
+  const { busy, error, run } = useWork();
   const { template, environment, files } = sources;
   useEffect(() => {
     validated.value = undefined;
   }, [template.value, environment.value, files.value]);
-  const run = async (work: () => Promise<void>) => {
-    busy.value = true;
-    error.value = undefined;
-    try {
-      await work();
-    } catch (failed) {
-      error.value = failed;
-    } finally {
-      busy.value = false;
-    }
-  };
   const validate = () =>
     run(async () => {
       validated.value = await post<Validated>("/validate", sent(sources));

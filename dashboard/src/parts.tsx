@@ -39,6 +39,24 @@ export function Id({ id }: { id: string | null | undefined }) {
   return id ? <code class="id">{id}</code> : <span class="quiet">none</span>;
 }
 
+/** Work that a button begins: whether it is going on, and why it has failed. */
+export function useWork() {
+  const busy = useSignal(false);
+  const error = useSignal<unknown>(undefined);
+  const run = async (work: () => Promise<void>) => {
+    busy.value = true;
+    error.value = undefined;
+    try {
+      await work();
+    } catch (failed) {
+      error.value = failed;
+    } finally {
+      busy.value = false;
+    }
+  };
+  return { busy, error, run };
+}
+
 /**
  * What is loaded from the server: loaded again when a key changes, and by the returned function. While it is being loaded,
  * that function has it loaded once more afterwards, so that no answer is dropped however often it is called.

@@ -6,7 +6,7 @@ import { spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { api, browser, demo, KILN, open, signIn } from "./support.mjs";
+import { api, browser, demo, KILN, open, row, signedIn } from "./support.mjs";
 
 const MARKUP = `<img src=x onerror="window.hit=1">`;
 const axe = readFileSync(new URL("../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
@@ -31,13 +31,7 @@ before(async () => {
   chrome = await browser();
 });
 
-const opened = async (options) => {
-  const page = await open(chrome, kiln.dashboard, options);
-  await signIn(page);
-  await page.getByRole("link", { name: "three-tier" }).waitFor();
-  return page;
-};
-const row = (page, name) => page.getByRole("row").filter({ has: page.getByRole("link", { name, exact: true }) });
+const opened = (options) => signedIn(chrome, kiln, options);
 const field = (page) => page.getByRole("textbox", { name: "Template", exact: true });
 /** The editor has started and its server has answered. */
 const checked = (page) => page.getByText(/^\d+ errors, \d+ hints\.$/).waitFor();

@@ -3,7 +3,7 @@
 import { test, before } from "node:test";
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
-import { api, browser, demo, open, signIn } from "./support.mjs";
+import { api, browser, demo, open, signedIn } from "./support.mjs";
 
 const MARKUP = `<img src=x onerror="window.hit=1"><script>window.hit=1</script>`;
 const VIEWS = ["Resources", "Time", "Shape", "Events", "Outputs", "Template", "Operations", "Drift", "Change"];
@@ -15,12 +15,7 @@ before(async () => {
   chrome = await browser();
 });
 
-const opened = async (options) => {
-  const page = await open(chrome, kiln.dashboard, options);
-  await signIn(page);
-  await page.getByRole("link", { name: "three-tier" }).waitFor();
-  return page;
-};
+const opened = (options) => signedIn(chrome, kiln, options);
 
 test("markup is text", async () => {
   const template = {

@@ -103,6 +103,17 @@ export async function signIn(page, { user = "demo", password = "password", proje
   await page.getByRole("button", { name: "Sign in" }).click();
 }
 
+/** A page of the demo after signing in. */
+export async function signedIn(chrome, kiln, options) {
+  const page = await open(chrome, kiln.dashboard, options);
+  await signIn(page);
+  await page.getByRole("link", { name: "three-tier" }).waitFor();
+  return page;
+}
+
+/** The row of a list with this link. */
+export const row = (page, name) => page.getByRole("row").filter({ has: page.getByRole("link", { name, exact: true }) });
+
 /** A token of a user, for requests beside the page. */
 export async function token(cloud, user = "demo", password = "password", project = "demo") {
   const domain = { name: "Default" };

@@ -3,7 +3,7 @@
 import { test, before } from "node:test";
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
-import { api, browser, demo, KILN, open, picture, signIn, token } from "./support.mjs";
+import { api, browser, demo, KILN, open, picture, row, signedIn, signIn, token } from "./support.mjs";
 
 const VALUES = {
   heat_template_version: "2018-08-31",
@@ -21,13 +21,7 @@ before(async () => {
   chrome = await browser();
 });
 
-const opened = async (options) => {
-  const page = await open(chrome, kiln.dashboard, options);
-  await signIn(page);
-  await page.getByRole("link", { name: "three-tier" }).waitFor();
-  return page;
-};
-const row = (page, name) => page.getByRole("row").filter({ has: page.getByRole("link", { name, exact: true }) });
+const opened = (options) => signedIn(chrome, kiln, options);
 const create = (name, template) => api(kiln, "POST", "/stacks", { stack_name: name, template, disable_rollback: true });
 
 test("wrong credentials are refused, right ones show the stacks, each view shows the stack", async () => {

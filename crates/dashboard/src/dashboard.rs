@@ -170,18 +170,22 @@ impl Dashboard {
         Ok(response)
     }
 
-    async fn forward(&self, head: Head, body: Body, path: &str, place: &Place) -> Result<Response, PageError> {
-        page_request::check(&head, place)?;
+    /// The session of a request of the page, which was checked.
+    fn session_of_page(&self, head: &Head, place: &Place) -> Result<Session, PageError> {
+        page_request::check(head, place)?;
         let session = required(Session::of(&head.headers, place, &self.inner.seal))?;
-        page_request::check_project(&head, &session)?;
+        page_request::check_project(head, &session)?;
+        Ok(session)
+    }
+
+    async fn forward(&self, head: Head, body: Body, path: &str, place: &Place) -> Result<Response, PageError> {
+        let session = self.session_of_page(&head, place)?;
         forward::forward(&self.inner.api, head, body, &format!("/{path}"), &session).await
     }
 
     /// What the user may choose for a constraint of a parameter. One of few reads of the cloud, with the token of the session.
     async fn choices(&self, head: &Head, constraint: &str, place: &Place) -> Result<Response, PageError> {
-        page_request::check(head, place)?;
-        let session = required(Session::of(&head.headers, place, &self.inner.seal))?;
-        page_request::check_project(head, &session)?;
+        let session = self.session_of_page(head, place)?;
         if head.method != Method::GET {
             return Err(PageError::Method);
         }

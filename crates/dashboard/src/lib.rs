@@ -2,7 +2,8 @@
 //!
 //! [`Dashboard`] serves everything below `/dashboard`: the files of the page (`files`), the session of a browser
 //! (`session`, in a sealed cookie), the requests of the page, which it passes with the token of the session to the REST
-//! API (`forward`), and the language server of its editor over a WebSocket (`language`). The page has no rights of its own: each request is checked by the policy of the API.
+//! API (`forward`), and the language server of its editor over a WebSocket (`language`). The page has no rights of its own:
+//! each request is checked by the policy of the API.
 //!
 //! `kiln dashboard` runs it alone, for its user ([`Owner`]), before the API of another machine ([`remote`]) or of its own process.
 //!

@@ -14,6 +14,11 @@ pub(crate) fn seconds(time: &str) -> Option<i64> {
     TimeZone::UTC.to_timestamp(time).ok().map(Timestamp::as_second)
 }
 
+/// A time with minutes, as some templates have it; services show the seconds too.
+pub(crate) fn minute(time: &str) -> String {
+    time.replace('T', " ").chars().take("YYYY-MM-DD HH:MM".len()).collect()
+}
+
 /// Whether an object shows the value that was sent under a key. `loadbalancer_id` may be shown as
 /// `loadbalancers: [{"id": …}]`. What the object does not show cannot be compared, except for an empty text, and the
 /// project of an object that belongs to none. Nothing that was sent is null.

@@ -6,6 +6,7 @@ use async_trait::async_trait;
 use kiln_resource::{Context, Driver, Facts, Failure, ResourceType};
 use kiln_value::{Diagnostic, Map, Value, value};
 
+use crate::alike::minute;
 use crate::call::BLAZAR;
 use crate::rest::{Shape, shaped};
 use crate::validation::failed;
@@ -54,11 +55,6 @@ fn foreign(reservation: &Map) -> &'static [&'static str] {
     }
 }
 
-/// A time as in templates: Blazar adds seconds.
-fn minute(time: &Value) -> Value {
-    time.as_str().map(|time| time.replace('T', " ").chars().take(16).collect::<String>()).into()
-}
-
 /// A lease of hosts or instances.
 struct Lease;
 
@@ -75,15 +71,14 @@ impl Shape for Lease {
     }
 
     async fn live(&self, cx: &Context<'_>, object: &Value, live: &mut Map) -> Result<(), Failure> {
+        let time = |of: &Value, key: &str| Value::from(of.str_at(key).map(minute));
         for name in ["start_date", "end_date"] {
-            live.insert(name.to_owned(), minute(object.get(name).unwrap_or(&Value::Null)));
+            live.insert(name.to_owned(), time(object, name));
         }
         let list = |value: Option<&Value>| value.and_then(Value::as_list).unwrap_or_default().to_vec();
         // Blazar adds its own events, and the date before the end is one.
-        let event = |event: &Value| {
-            let time = minute(event.get("time").unwrap_or(&Value::Null));
-            value!({"event_type": (event.get("event_type").cloned()), "time": time})
-        };
+        let event =
+            |event: &Value| value!({"event_type": (event.get("event_type").cloned()), "time": (time(event, "time"))});
         let events: Vec<Value> = list(object.get("events")).iter().map(event).collect();
         let before_end = events.iter().find(|event| event.str_at("event_type") == Some("before_end_lease"));
         live.insert(

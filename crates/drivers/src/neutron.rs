@@ -19,7 +19,7 @@ mod trunk;
 
 use std::sync::Arc;
 
-use kiln_resource::{Driver, ResourceType, Sibling, Siblings};
+use kiln_resource::{Context, Driver, Failure, ResourceType, Sibling, Siblings};
 use kiln_value::Value;
 
 use crate::call::NEUTRON;
@@ -62,6 +62,12 @@ pub(crate) fn driver_for(resource_type: &ResourceType) -> Option<Arc<dyn Driver>
         "SecurityGroupRule" => shaped(resource_type, security_group_rule::SecurityGroupRule),
         _ => None,
     }
+}
+
+/// The IDs of the agents in a list, such as those of a router.
+async fn agent_ids(cx: &Context<'_>, path: String) -> Result<Vec<Value>, Failure> {
+    let agents = NEUTRON.list(cx, path, &[], "agents").await?;
+    Ok(agents.iter().filter_map(|agent| agent.get("id").cloned()).collect())
 }
 
 /// A property of a sibling by its current or former name; `None` if it is unknown.

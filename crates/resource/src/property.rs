@@ -53,7 +53,7 @@ pub enum Wire {
 /// Why a comparison with the object does not see a property. In definition files the variant in lower case.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unread {
-    /// The service never returns it, because it is secret.
+    /// It is secret: the service does not return it, or Kiln does not read it.
     Secret,
     /// The service uses it in a request and does not show it afterwards.
     Request,

@@ -9,7 +9,7 @@ use kiln_resource::Action;
 use kiln_stack::{LoadedStack, load};
 use kiln_store::{DesiredText, Stack};
 use kiln_template::{Move, Template, renamed};
-use kiln_value::{Map, Value};
+use kiln_value::Map;
 use kiln_view::preview::{Preview, Terms, preview, preview_delete};
 
 use crate::{Error, Guarded, Service, UpdateStack};
@@ -100,7 +100,7 @@ impl Service {
 
 /// The resources that the template of an update seems to have under another name.
 fn renamed_resources(before: &Blueprint, after: &Blueprint) -> Vec<Move> {
-    let template = |blueprint: &Blueprint| Template::from_value(Value::clone(&blueprint.sources().template));
+    let template = |blueprint: &Blueprint| Template::from_value(Arc::clone(&blueprint.sources().template));
     match (template(before), template(after)) {
         (Ok(before), Ok(after)) => renamed(&before, &after),
         _ => Vec::new(),

@@ -185,27 +185,35 @@ mod tests {
 
     use super::*;
 
-    /// A cloud with some networks, which writes down what it is asked.
+    /// A cloud with five networks, and a port of each of five servers, which writes down what it is asked.
     #[derive(Default)]
-    struct Networks(Mutex<Vec<String>>);
+    struct Five(Mutex<Vec<String>>);
 
-    impl Networks {
+    const NAMES: [&str; 5] = ["a", "b", "c", "d", "e"];
+
+    impl Five {
         fn asked(&self) -> Vec<String> {
             std::mem::take(&mut *self.0.lock().expect("whole"))
         }
     }
 
     #[async_trait]
-    impl Cloud for Networks {
+    impl Cloud for Five {
         async fn call(&self, request: CloudRequest) -> Result<CloudResponse, Failure> {
-            self.0.lock().expect("whole").push(format!("{:?} {}", request.method, request.path));
+            let device = request.query.iter().find(|(name, _)| name == "device_id").map(|(_, device)| device.as_str());
+            let of = device.map(|device| format!(" of {device}")).unwrap_or_default();
+            self.0.lock().expect("whole").push(format!("{:?} {}{of}", request.method, request.path));
             let network = |id: &str| value!({ "id": id });
             let body = match request.path.strip_prefix("/v2.0/networks/") {
                 Some("gone") => {
                     return Err(Failure::new(kiln_resource::FailureKind::NotFound, Class::NotFound, "gone"));
                 }
                 Some(id) => value!({ "network": (network(id)) }),
-                None => value!({ "networks": (["a", "b", "c", "d", "e"].map(network).into_iter().collect::<Value>()) }),
+                None if request.path == "/v2.0/ports" => {
+                    let ports = NAMES.into_iter().filter(|name| device.is_none_or(|device| device == *name));
+                    value!({ "ports": (ports.map(|name| value!({"id": name, "device_id": name})).collect::<Value>()) })
+                }
+                None => value!({ "networks": (NAMES.map(network).into_iter().collect::<Value>()) }),
             };
             Ok(CloudResponse { status: 200, body, ..CloudResponse::default() })
         }
@@ -229,7 +237,7 @@ mod tests {
 
     #[tokio::test]
     async fn ports_of_servers_are_read_by_one_list() {
-        let ports = Arc::new(Ports::default());
+        let ports = Arc::new(Five::default());
         let cloud = ReadingCloud::new(ports.clone(), 1_000);
         for device in ["a", "b", "c", "d", "e", "none"] {
             let request = CloudRequest::new("network", Method::Get, "/v2.0/ports").query("device_id", device);
@@ -238,43 +246,13 @@ mod tests {
             assert_eq!(read, value!({ "ports": expected }), "{device}");
         }
         // What the list does not have is asked for.
-        assert_eq!(*ports.0.lock().expect("whole"), ["a", "b", "c", "(all)", "none"]);
-    }
-
-    /// A cloud with a port of each of five servers.
-    #[derive(Default)]
-    struct Ports(Mutex<Vec<String>>);
-
-    #[async_trait]
-    impl Cloud for Ports {
-        async fn call(&self, request: CloudRequest) -> Result<CloudResponse, Failure> {
-            let device = request.query.iter().find(|(name, _)| name == "device_id").map(|(_, device)| device.as_str());
-            self.0.lock().expect("whole").push(device.unwrap_or("(all)").to_owned());
-            let all = ["a", "b", "c", "d", "e"].into_iter().filter(|name| device.is_none_or(|device| device == *name));
-            let ports: Value = all.map(|name| value!({"id": name, "device_id": name})).collect();
-            Ok(CloudResponse { status: 200, body: value!({ "ports": ports }), ..CloudResponse::default() })
-        }
-
-        async fn find(&self, _: &str, name: &str) -> Result<String, Failure> {
-            Ok(name.to_owned())
-        }
-
-        async fn has_service(&self, _: &str) -> Result<bool, Failure> {
-            Ok(true)
-        }
-
-        async fn has_extension(&self, _: &str, _: &str) -> Result<bool, Failure> {
-            Ok(true)
-        }
-
-        async fn project_id(&self) -> Result<String, Failure> {
-            Ok("p".to_owned())
-        }
+        let asked = [" of a", " of b", " of c", "", " of none"].map(|of| format!("Get /v2.0/ports{of}"));
+        assert_eq!(ports.asked(), asked);
     }
 
     #[tokio::test]
     async fn what_may_change_something_is_not_sent() {
-        let networks = Arc::new(Networks::default());
+        let networks = Arc::new(Five::default());
         let cloud = ReadingCloud::new(networks.clone(), 1_000);
         let refused = [
             (Method::Post, "/v2.0/networks"),
@@ -293,7 +271,7 @@ mod tests {
 
     #[tokio::test]
     async fn the_fourth_object_is_read_by_a_list_and_a_missing_one_by_itself() {
-        let networks = Arc::new(Networks::default());
+        let networks = Arc::new(Five::default());
         let cloud = ReadingCloud::new(networks.clone(), 1_000);
         for id in ["a", "b", "c", "d", "e"] {
             let path = format!("/v2.0/networks/{id}");

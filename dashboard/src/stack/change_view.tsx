@@ -4,7 +4,7 @@ import { useSignal } from "@preact/signals";
 import { get, post } from "../api";
 import { editorModule } from "../editor_frame";
 import { type Parameter, ParameterField, type Validated } from "../parameters";
-import { Command, Failure, Loading, quoted } from "../parts";
+import { Command, Failure, Loading, quoted, useWork } from "../parts";
 import { goWhenDone } from "../route";
 import { commandOptions, type Files, sent, SourcesForm, useSources } from "../sources";
 import { shown } from "../value";
@@ -26,8 +26,7 @@ function keepsNumbers(value: unknown): boolean {
 
 export function ChangeView({ data }: { data: StackData }) {
   const given = useSignal<Record<string, string>>({});
-  const error = useSignal<unknown>(undefined);
-  const busy = useSignal(false);
+  const { busy, error, run } = useWork();
   const sources = useSources();
   /** The template of the stack, if it is edited. */
   const original = useSignal<string | undefined>(undefined);
@@ -50,17 +49,6 @@ export function ChangeView({ data }: { data: StackData }) {
   const { template: text, ...rest } = sent(sources);
   const isNew = original.value !== undefined && template.value !== original.value;
   const isChanged = isNew || Object.keys(files.value).length > 0 || environment.value.trim() !== "" || changed.length > 0;
-  const run = async (work: () => Promise<void>) => {
-    busy.value = true;
-    error.value = undefined;
-    try {
-      await work();
-    } catch (failed) {
-      error.value = failed;
-    } finally {
-      busy.value = false;
-    }
-  };
   const edit = () =>
     run(async () => {
       const parts = [get<unknown>(`${data.base}/template`), get<Files>(`${data.base}/files`), editorModule()] as const;

@@ -18,7 +18,7 @@ async fn headers(cx: &Context<'_>) -> Result<Vec<(String, String)>, Failure> {
     let mut headers = Vec::new();
     for tag in facts.property("Tags").as_list().unwrap_or_default() {
         let [key, value] = ["Key", "Value"].map(|name| tag.get(name).map(text::str).unwrap_or_default());
-        headers.push((format!("X-Container-Meta-S3-Tag-{key}"), value));
+        headers.push((format!("{TAG}{key}"), value));
     }
     for (name, header) in
         [("IndexDocument", "X-Container-Meta-Web-Index"), ("ErrorDocument", "X-Container-Meta-Web-Error")]
@@ -41,16 +41,16 @@ async fn headers(cx: &Context<'_>) -> Result<Vec<(String, String)>, Failure> {
 }
 
 /// The headers of tags.
-const TAG: &str = "x-container-meta-s3-tag-";
+const TAG: &str = "X-Container-Meta-S3-Tag-";
 
 /// The tags of a container: the given ones by their names, then those of others.
 fn tags(given: &Value, headers: &Map) -> Value {
     let given: Vec<String> =
         given.as_list().unwrap_or_default().iter().filter_map(|tag| tag.get("Key")).map(text::str).collect();
-    let header = |key: &str| format!("{TAG}{key}").to_ascii_lowercase().replace('_', "-");
+    let (header, front) = (|key: &str| object::header_name(&format!("{TAG}{key}")), object::header_name(TAG));
     let own = given.iter().filter_map(|key| Some((key.as_str(), headers.get(&header(key))?)));
-    let is_other = |name: &str| !given.iter().any(|key| header(key).strip_prefix(TAG) == Some(name));
-    let others = headers.iter().filter_map(|(name, value)| Some((name.strip_prefix(TAG)?, value)));
+    let is_other = |name: &str| !given.iter().any(|key| header(key).strip_prefix(&front) == Some(name));
+    let others = headers.iter().filter_map(|(name, value)| Some((name.strip_prefix(&front)?, value)));
     let all = own.chain(others.filter(|(name, _)| is_other(name)));
     all.map(|(key, value)| value!({"Key": key, "Value": (value.clone())})).collect()
 }

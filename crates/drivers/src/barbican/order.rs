@@ -54,7 +54,8 @@ impl Shape for Order {
     async fn live(&self, cx: &Context<'_>, object: &Value, live: &mut Map) -> Result<(), Failure> {
         let meta = object.get("meta").and_then(Value::as_map).cloned().unwrap_or_default();
         live.retain(|name, _| name == "type");
-        live.extend(meta);
+        // A comparison shows no secret.
+        live.extend(meta.into_iter().filter(|(name, _)| name != "pass_phrase"));
         show_expiration(cx, live);
         Ok(())
     }

@@ -5,12 +5,10 @@ use kiln_resource::{Context, Facts, Failure};
 use kiln_value::{Diagnostic, Map, Value, value};
 
 use super::execution;
+use crate::alike::minute;
 use crate::call::is_uuid_like;
 use crate::rest::Shape;
 use crate::validation::one_of;
-
-/// The form of a time in templates.
-const FIRST_TIME: &str = "YYYY-MM-DD HH:MM";
 
 /// A trigger that starts a workflow at times. Its ID is its name.
 pub(super) struct CronTrigger;
@@ -34,10 +32,8 @@ impl Shape for CronTrigger {
         let name = object.get(if is_id { "workflow_id" } else { "workflow_name" }).cloned();
         let input = execution::parsed(object, "workflow_input");
         live.insert("workflow".to_owned(), value!({"name": name, "input": input}));
-        // Mistral shows the seconds too.
-        if let Some(time) = live.get("first_time").and_then(Value::as_str) {
-            let minute: String = time.replace('T', " ").chars().take(FIRST_TIME.len()).collect();
-            live.insert("first_time".to_owned(), minute.into());
+        if let Some(time) = live.get("first_time").and_then(Value::as_str).map(minute) {
+            live.insert("first_time".to_owned(), time.into());
         }
         // Each run lowers the number.
         let [given, remaining] =

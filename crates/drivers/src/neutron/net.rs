@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use kiln_resource::{Context, Facts, Failure, FailureKind};
 use kiln_value::{Map, Value, value};
 
+use super::agent_ids;
 use crate::call::NEUTRON;
 use crate::path;
 use crate::rest::{Edit, Shape};
@@ -63,9 +64,7 @@ impl Shape for Net {
 
 /// The IDs of the DHCP agents of a network.
 async fn dhcp_agents(cx: &Context<'_>, id: &str) -> Result<Vec<Value>, Failure> {
-    let path = format!("/v2.0/networks/{}/dhcp-agents", path::segment(id));
-    let agents = NEUTRON.list(cx, path, &[], "agents").await?;
-    Ok(agents.iter().filter_map(|agent| agent.get("id").cloned()).collect())
+    agent_ids(cx, format!("/v2.0/networks/{}/dhcp-agents", path::segment(id))).await
 }
 
 /// Assigns exactly these agents to the network. Refusals because the state is already reached are ignored.

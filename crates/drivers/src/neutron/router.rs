@@ -4,7 +4,7 @@ use async_trait::async_trait;
 use kiln_resource::{Context, Facts, Failure, Sibling, Siblings};
 use kiln_value::{Diagnostic, Map, Value, value};
 
-use super::subnets_of;
+use super::{agent_ids, subnets_of};
 use crate::call::NEUTRON;
 use crate::path;
 use crate::rest::{Edit, Shape};
@@ -67,9 +67,7 @@ impl Shape for Router {
 
 /// The IDs of the L3 agents of a router.
 async fn agents(cx: &Context<'_>, id: &str) -> Result<Vec<Value>, Failure> {
-    let path = format!("/v2.0/routers/{}/l3-agents", path::segment(id));
-    let agents = NEUTRON.list(cx, path, &[], "agents").await?;
-    Ok(agents.iter().filter_map(|agent| agent.get("id").cloned()).collect())
+    agent_ids(cx, format!("/v2.0/routers/{}/l3-agents", path::segment(id))).await
 }
 
 /// Assigns exactly these agents to the router.

@@ -259,8 +259,7 @@ impl TypeRules for Server {
         update::rebuilds(properties, changed)
     }
 
-    /// Nova stops a server to resize it.
-    /// A server without an interface is cut off until it has another one.
+    /// Nova stops a server to resize it, and a server loses its connections with an interface.
     fn restarts(&self, changed: &Map) -> bool {
         ["flavor", "networks"].iter().any(|name| changed.contains_key(*name))
     }
@@ -373,7 +372,7 @@ impl Driver for Server {
     }
 
     async fn live_in(&self, cx: &Context<'_>, server: &Value) -> Result<Map, Failure> {
-        Ok(present::in_server(&|name| cx.facts.property(name).clone(), server))
+        Ok(present::in_server(cx.facts, server))
     }
 
     async fn push_metadata(&self, cx: &Context<'_>) -> Result<(), Failure> {

@@ -28,9 +28,14 @@ pub(crate) fn request(method: Method, path: String, headers: &[(&str, &str)]) ->
     CloudRequest { headers, ..CloudRequest::new(SWIFT.0, method, path) }
 }
 
-/// A header of an answer. Names of headers have no case, and Swift shows underscores as dashes.
+/// The name of a header in an answer. Names of headers have no case, and Swift shows underscores as dashes.
+pub(crate) fn header_name(name: &str) -> String {
+    name.to_ascii_lowercase().replace('_', "-")
+}
+
+/// A header of an answer.
 pub(crate) fn header<'a>(headers: &'a Map, name: &str) -> Option<&'a Value> {
-    headers.get(&name.to_ascii_lowercase().replace('_', "-"))
+    headers.get(&header_name(name))
 }
 
 /// Creates a container. Idempotent.

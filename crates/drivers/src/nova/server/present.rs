@@ -1,6 +1,6 @@
 //! What a server shows of its properties, for comparisons.
 
-use kiln_resource::{Context, Failure};
+use kiln_resource::{Context, Facts, Failure};
 use kiln_value::{Map, Value};
 
 use super::networks;
@@ -10,14 +10,14 @@ use crate::call::NEUTRON;
 pub(super) const MICROVERSION: &str = "2.26";
 
 /// The properties in the server itself.
-pub(super) fn in_server(given: &dyn Fn(&str) -> Value, server: &Value) -> Map {
+pub(super) fn in_server(facts: &Facts, server: &Value) -> Map {
     let read = |name: &str| Some((name.to_owned(), server.get(name)?.clone()));
     // A server that was booted from a volume shows no image.
     let part = |name: &str| Some((name.to_owned(), server.get(name)?.get("id")?.clone()));
     let parts = ["image", "flavor"].into_iter().filter_map(part);
     // A server that is not built has no zone, and the template may name a host of it.
     let zone = server.str_at("OS-EXT-AZ:availability_zone").filter(|zone| !zone.is_empty());
-    let in_template = given("availability_zone");
+    let in_template = facts.property("availability_zone");
     let is_in = |zone: &&str| {
         let rest = in_template.as_str().and_then(|text| text.strip_prefix(zone));
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(':'))
@@ -31,7 +31,8 @@ pub(super) fn in_server(given: &dyn Fn(&str) -> Value, server: &Value) -> Map {
     ];
     let others = others.into_iter().filter_map(|(name, value)| Some((name.to_owned(), value?)));
     let devices = ["block_device_mapping", "block_device_mapping_v2"];
-    let devices = devices.into_iter().filter_map(|name| Some((name.to_owned(), devices_of(&given(name), server)?)));
+    let devices =
+        devices.into_iter().filter_map(|name| Some((name.to_owned(), devices_of(facts.property(name), server)?)));
     let read = ["name", "metadata", "key_name", "tags"].into_iter().filter_map(read);
     read.chain(parts).chain(others).chain(devices).collect()
 }
@@ -83,6 +84,11 @@ fn has_port(entry: &Value) -> bool {
     entry.get("port").is_some_and(Value::is_truthy)
 }
 
+/// Whether a port was created for the server.
+fn is_own(port: &Value, own: &[String]) -> bool {
+    port.str_at("id").is_some_and(|id| own.iter().any(|own| own == id))
+}
+
 /// The groups of ports: `given` if all have the `wanted` ones.
 fn security_groups<'a>(given: &Value, wanted: &[Value], mut ports: impl Iterator<Item = &'a Value>) -> Value {
     let other = ports.find_map(|port| {
@@ -107,7 +113,6 @@ struct Shown<'a> {
 fn interfaces<'a>(given: &'a [Value], ports: &'a [Value], own: &[String]) -> Vec<Shown<'a>> {
     let mut left: Vec<&Value> = ports.iter().collect();
     let mut shown: Vec<Option<Shown<'_>>> = given.iter().map(|_| None).collect();
-    let is_own = |port: &Value| port.str_at("id").is_some_and(|id| own.iter().any(|own| own == id));
     // Two entries of one network may differ in their port only, and a port that was made for the server may have moved.
     for keys in [&ALL[..], &ALL[..PLACE], &[]] {
         for (entry, shown) in given.iter().zip(&mut shown).filter(|(_, shown)| shown.is_none()) {
@@ -116,7 +121,7 @@ fn interfaces<'a>(given: &'a [Value], ports: &'a [Value], own: &[String]) -> Vec
             };
             let fits = |port: &&Value| {
                 let present = present(entry, port, own);
-                let is_known = !keys.is_empty() || (is_own(port) && !has_port(entry));
+                let is_known = !keys.is_empty() || (is_own(port, own) && !has_port(entry));
                 is_known && keys.iter().all(|key| is_as_given(key, &present))
             };
             if let Some(at) = left.iter().position(fits) {
@@ -147,7 +152,7 @@ fn present(entry: &Value, port: &Value, own: &[String]) -> Map {
         values.find(|value| *value == given).or(first).cloned().unwrap_or_default()
     };
     let has_port = has_port(entry);
-    let is_own = port.str_at("id").is_some_and(|id| own.iter().any(|own| own == id));
+    let is_own = is_own(port, own);
     let value = |(name, given): (&String, &Value)| {
         let value = match name.as_str() {
             _ if !given.is_truthy() => given.clone(),

@@ -128,6 +128,11 @@ async fn interfaces_of_a_server(ground: &Ground) {
     let attach = value!({"interfaceAttachment": {"net_id": other.id()}});
     ask(ground, "compute", Method::Post, &format!("{path}/os-interface"), attach).await;
     assert_eq!(names(&server.drift().await), ["networks", "tags"]);
+    // A repair detaches what others have attached.
+    let before = server.facts.properties.clone();
+    let changed = ["networks", "tags"].map(|name| (name.to_owned(), before.get(name).cloned().unwrap()));
+    server.act(Operation::Update { before, changed: changed.into() }).await.unwrap();
+    assert_eq!(names(&server.drift().await), [""; 0]);
     server.delete().await;
     group.delete().await;
     for mut one in [other_subnet, subnet] {

@@ -215,7 +215,7 @@ fn the_manual_lists_what_cannot_be_compared() {
         }
     }
     let table = format!(
-        "{} of {all} properties of the types with an object are compared.\n\n| type | never returned | not shown after its request |\n| --- | --- | --- |\n{table}",
+        "{} of {all} properties of the types with an object are compared.\n\n| type | secret | not shown after its request |\n| --- | --- | --- |\n{table}",
         all - open
     );
     let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/drift.md");
