@@ -1,13 +1,10 @@
 //! An object that is taken over as it is. It is compared with the template once more before it gets its row, because others may
-//! have changed it since the request.
+//! have changed it since the request. No other stack can take it over: the request has claimed it.
 
 use std::sync::Arc;
 
 use kiln_resource::object_drift::Shown;
-use kiln_resource::{Cloud, Context, Facts, Failure, RegisteredType, ResourceId, Software, StoredDefinition};
-use kiln_stack::owner::owner;
-use kiln_stack::stored_software;
-use kiln_store::Store;
+use kiln_resource::{Cloud, Context, Facts, Failure, RegisteredType, Software, StoredDefinition};
 use kiln_value::{Class, Value, text};
 
 /// What a step checks before it takes over an object.
@@ -15,12 +12,10 @@ use kiln_value::{Class, Value, text};
 /// The facts of the step itself stay without its ID: a failed step would give it to the row, and a rollback would delete the
 /// object.
 pub(crate) struct ImportedObject {
-    row: ResourceId,
     kind: Arc<RegisteredType>,
     definition: Arc<StoredDefinition>,
     /// With the ID of the object.
     facts: Facts,
-    id: String,
     /// The properties that cannot be read, and that the user vouches for.
     confirmed: Vec<String>,
 }
@@ -29,7 +24,6 @@ impl ImportedObject {
     /// The object in the data that a resource adopts. `None`: the data does not ask for a comparison, or has no ID.
     pub(crate) fn of(
         adopted: &Value,
-        row: ResourceId,
         kind: &Arc<RegisteredType>,
         definition: &Arc<StoredDefinition>,
         facts: &Facts,
@@ -37,11 +31,9 @@ impl ImportedObject {
         let (import, id) = (adopted.get("import")?, adopted.str_at("resource_id")?.to_owned());
         let confirmed = import.get("confirmed").and_then(Value::as_list).unwrap_or_default();
         Some(Self {
-            row,
             kind: Arc::clone(kind),
             definition: Arc::clone(definition),
-            facts: Facts { physical_id: Some(id.clone()), ..facts.clone() },
-            id,
+            facts: Facts { physical_id: Some(id), ..facts.clone() },
             confirmed: confirmed.iter().map(text::str).collect(),
         })
     }
@@ -49,19 +41,8 @@ impl ImportedObject {
     /// Reads the object and compares it with the template.
     ///
     /// # Errors
-    /// Another resource has the object, or it is not as the template says; errors of the driver.
-    pub(crate) async fn check(
-        &self,
-        cloud: &dyn Cloud,
-        software: &dyn Software,
-        store: &dyn Store,
-    ) -> Result<(), Failure> {
-        let wanted = (self.facts.resource_type.as_str(), self.id.as_str());
-        let other = owner(store, &self.facts.stack.project_id, wanted, Some(self.row)).await;
-        if let Some(other) = other.map_err(|error| stored_software::failure(&error))? {
-            let text = format!("the object belongs to the resource {} of another stack", other.name);
-            return Err(Failure::other(Class::StackValidationFailed, text));
-        }
+    /// The object is not as the template says; errors of the driver.
+    pub(crate) async fn check(&self, cloud: &dyn Cloud, software: &dyn Software) -> Result<(), Failure> {
         let cx = Context::reading(cloud, software, &self.facts);
         let shown = Shown::read(&*self.kind.driver, &cx).await?;
         let stored = &self.definition.properties;

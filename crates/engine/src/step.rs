@@ -441,7 +441,7 @@ impl Job {
         };
         let data = part("resource_data").and_then(Value::as_map).cloned().unwrap_or_default();
         if let Some(imported) = &self.imported
-            && let Err(failure) = imported.check(cloud, &self.software, &*self.backends.store).await
+            && let Err(failure) = imported.check(cloud, &self.software).await
         {
             return self.unanswered_or_failed(&failure);
         }

@@ -332,6 +332,7 @@ impl From<kiln_store::Error> for Error {
         use kiln_store::Error as Stored;
         match error {
             Stored::NameTaken(name) => Self::StackExists(name),
+            taken @ Stored::ObjectTaken { .. } => Self::Import(format!("Nothing was imported: {taken}.")),
             Stored::NotFound(what) => Self::NotFound(what),
             Stored::Referenced(id) => Self::ConfigReferenced(id),
             Stored::Changed(_) => Self::Changed,

@@ -7,9 +7,8 @@ use futures::future::BoxFuture;
 use futures::{FutureExt as _, StreamExt as _, TryStreamExt as _, stream};
 use kiln_identity::Caller;
 use kiln_resource::{Cloud, StackId};
-use kiln_stack::owner::owner;
 use kiln_stack::{Backends, NoCloud, load};
-use kiln_store::{NewStack, Stack};
+use kiln_store::{NewStack, ObjectClaim, Stack};
 use kiln_value::{Map, Value, text, value};
 use kiln_view::import::{ComparedObject, FoundObject, ObjectKey, Scan, Written, compare, scan, write};
 
@@ -147,7 +146,7 @@ impl Service {
     /// # Errors
     /// [`Error::Import`] for what can never be imported; those of [`Service::create_stack`].
     pub async fn plan_import(&self, caller: &Caller, import: ImportStack) -> Result<Guarded<ImportPlan>, Error> {
-        self.planned_import(caller, import, StackId(self.backends.chance.uuid())).await.map(|(_, plan, _)| plan)
+        self.planned_import(caller, import, StackId(self.backends.chance.uuid())).await.map(|(_, plan)| plan)
     }
 
     /// Creates a stack that takes over objects. The objects must be as its template says; the engine compares them again, and
@@ -157,12 +156,11 @@ impl Service {
     /// [`Error::Import`] if an object is not as the template says; those of [`Service::create_stack`]. Nothing is stored then.
     pub async fn import_stack(&self, caller: &Caller, import: ImportStack) -> Result<Stack, Error> {
         let id = StackId(self.backends.chance.uuid());
-        let (checked, plan, objects) = self.planned_import(caller, import, id).await?;
+        let (checked, plan) = self.planned_import(caller, import, id).await?;
         if !plan.expose().is_empty() {
             let obstacles = listed(plan.into_shown(Door::Import).obstacles());
             return Err(Error::Import(format!("Nothing was imported. {obstacles}.")));
         }
-        self.heed_claims(caller, &objects).await?;
         self.request_create(caller, id, checked, None).await
     }
 
@@ -171,7 +169,7 @@ impl Service {
         caller: &Caller,
         import: ImportStack,
         id: StackId,
-    ) -> Result<(CheckedCreate, Guarded<ImportPlan>, ObjectsToImport), Error> {
+    ) -> Result<(CheckedCreate, Guarded<ImportPlan>), Error> {
         let ImportStack { new, objects, confirmed } = import;
         let needs_plan = self.check_new(caller, &new).await?;
         let blueprint = Arc::new(self.blueprint_of_new(caller, &new, id).await?);
@@ -206,7 +204,7 @@ impl Service {
         let settings = crate::Settings { disable_rollback: Some(false), ..new.settings };
         let checked = CheckedCreate { name: new.name, desired, settings, adopt: Some(data.into()), needs_plan };
         let hidden = HiddenValues::of(&[blueprint.sources()]);
-        Ok((checked, Guarded::new(ImportPlan { objects: compared, unconfirmed }, hidden), objects))
+        Ok((checked, Guarded::new(ImportPlan { objects: compared, unconfirmed }, hidden)))
     }
 
     /// Refuses objects that belong to a resource.
@@ -236,11 +234,14 @@ impl Service {
 
     async fn owner(&self, caller: &Caller, key: &ObjectKey) -> Result<Option<Owned>, Error> {
         let store = &*self.backends.store;
-        let wanted = (key.resource_type.as_str(), key.id.as_str());
-        let row = owner(store, &caller.project_id, wanted, None).await?;
-        let Some(row) = row else { return Ok(None) };
-        let root = load::stack(store, load::stack(store, row.stack).await?.root).await?;
-        Ok(Some((key.clone(), Owner { resource: row.name, stack: root.name, stack_id: root.id })))
+        let wanted = ObjectClaim::of(&key.resource_type, &key.id, &caller.user_id);
+        for row in store.resources_by_physical_id(&caller.project_id, &key.id).await? {
+            let root = load::stack(store, load::stack(store, row.stack).await?.root).await?;
+            if wanted.is_some() && wanted == ObjectClaim::of(&row.implementation, &key.id, &root.user_id) {
+                return Ok(Some((key.clone(), Owner { resource: row.name, stack: root.name, stack_id: root.id })));
+            }
+        }
+        Ok(None)
     }
 
     async fn cloud_of(&self, caller: &Caller) -> Arc<dyn Cloud> {

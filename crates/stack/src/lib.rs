@@ -17,7 +17,6 @@ pub mod loaded_stack;
 pub mod lru;
 pub mod mark;
 pub mod meaning;
-pub mod owner;
 mod project_threads;
 pub mod sizes;
 mod source_cache;

@@ -5,6 +5,7 @@
 //! is fenced: it is refused if the epoch of the lease is not the current one.
 
 pub mod answer;
+pub mod claim;
 pub mod content;
 pub mod distinct;
 mod doorbell;
@@ -35,6 +36,7 @@ mod version;
 pub mod webhook;
 
 pub use answer::{AnswerStore, EarlierRequest, KeyedRequest};
+pub use claim::ObjectClaim;
 pub use content::{Desired, DesiredText, Digest};
 pub use distinct::Distinct;
 pub use drift::{DriftRepair, DriftReport, DriftSchedule, DriftStatus, DriftStore, DriftedResource, WatchedStack};

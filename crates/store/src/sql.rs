@@ -7,6 +7,7 @@
 mod administration;
 mod answers;
 mod calls;
+mod claims;
 mod columns;
 mod commit;
 mod connection;

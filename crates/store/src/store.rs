@@ -27,6 +27,14 @@ pub enum Error {
     /// The project has a live root stack with this name.
     #[error("a stack named {0} exists")]
     NameTaken(String),
+    /// An object is taken over that belongs to another resource.
+    #[error("the object {id} belongs to {owner}")]
+    ObjectTaken {
+        /// The ID of the object.
+        id: String,
+        /// Who has it: `the resource net of the stack web`.
+        owner: String,
+    },
     /// The lease is not the current one: stop working on the stack.
     #[error("the lease on stack {0} is not current")]
     Stale(StackId),

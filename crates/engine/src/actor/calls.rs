@@ -295,7 +295,7 @@ impl Work {
         let adopted = self.request.adopted.get(&row.name).cloned();
         let imported = adopted.as_ref().zip(row.definition.as_ref());
         let imported =
-            imported.and_then(|(adopted, definition)| ImportedObject::of(adopted, id, entry, definition, &facts));
+            imported.and_then(|(adopted, definition)| ImportedObject::of(adopted, entry, definition, &facts));
         Ok(Job {
             row: id,
             name: row.name.clone(),

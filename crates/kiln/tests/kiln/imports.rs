@@ -340,10 +340,17 @@ async fn objects_that_change_meanwhile_stay_as_they_are() {
         "resources": {"lan": (part(&first))},
     });
     world.folder.write("fast.json", &kiln_value::text::json(&data));
-    world.kiln(&["stack", "adopt", "--adopt-file", "fast.json", "fast"]).ok();
-    let ran = world.kiln(&["stack", "adopt", "--adopt-file", "fast.json", "--enable-rollback", "second"]);
-    assert_eq!(ran.code, 3, "{ran:?}");
-    assert!(ran.err.contains("the object belongs to the resource lan of another stack"), "{ran:?}");
+    let adopt = |name: &str| world.kiln(&["stack", "adopt", "--adopt-file", "fast.json", name]);
+    let (one, other) = std::thread::scope(|scope| {
+        let (one, other) = (scope.spawn(|| adopt("fast")), scope.spawn(|| adopt("faster")));
+        (one.join().unwrap(), other.join().unwrap())
+    });
+    assert_eq!(one.code + other.code, 1, "one has it, the other is refused: {one:?} {other:?}");
+    let winner = if one.code == 0 { "fast" } else { "faster" };
+    let ran = adopt("second");
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(ran.err.contains(&format!("belongs to the resource lan of the stack {winner}")), "{ran:?}");
+    assert_eq!(world.kiln(&["stack", "show", "second"]).code, 1, "nothing of it is stored");
     assert_eq!(world.writes(), Vec::<String>::new());
 }
 

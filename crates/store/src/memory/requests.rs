@@ -1,12 +1,15 @@
 //! Creation of stacks and requests to them.
 
+use std::collections::BTreeSet;
+
 use kiln_resource::{Action, State as Progress, Status};
 
-use super::state::{Content, StackRow, State, micro, micros_of};
+use super::state::{Claimed, Content, StackRow, State, micro, micros_of};
 use crate::limits::{CONTENT_FRESH, NAME};
 use crate::snapshot::SUPERSEDED;
 use crate::{
-    DesiredText, Digest, Error, Event, NewStack, Operation, Snapshot, Stack, StackId, StackRequest, stack, version_of,
+    DesiredText, Digest, Error, Event, NewStack, ObjectClaim, Operation, Snapshot, Stack, StackId, StackRequest, stack,
+    version_of,
 };
 
 /// Refuses names that a server cannot store.
@@ -30,6 +33,31 @@ impl State {
         }
         if self.stacks.contains_key(&new.id) {
             return Err(Error::Database(format!("stack {} exists", new.id).into()));
+        }
+        let adopted = new.adopt.iter().filter(|_| new.parent.is_none());
+        self.check_claims(new.id, &new.project, &adopted.flat_map(|data| data.claims(&new.user_id)).collect())
+    }
+
+    /// Refuses objects that another stack takes over, or that a resource has.
+    fn check_claims(&self, id: StackId, project: &str, claims: &BTreeSet<ObjectClaim>) -> Result<(), Error> {
+        if claims.is_empty() {
+            return Ok(());
+        }
+        let taken = |claim: &ObjectClaim, owner| Err(Error::ObjectTaken { id: claim.id.clone(), owner });
+        for held in self.claims.iter().filter(|held| held.stack != id) {
+            let other = self.live(held.stack).filter(|other| other.settled < held.generation);
+            let same = held.objects.intersection(claims).next();
+            if let (Some(other), Some(claim)) = (other.filter(|other| other.project == project), same) {
+                return taken(claim, ObjectClaim::claimant(other));
+            }
+        }
+        for row in self.resources_of_project(project, |row| row.physical_id.is_some()) {
+            let root = self.live(row.stack).and_then(|stack| self.live(stack.root));
+            let Some(root) = root.filter(|root| !root.is_abandoned()) else { continue };
+            let has = row.physical_id.as_deref().and_then(|id| ObjectClaim::of(&row.implementation, id, &root.user_id));
+            if let Some(claim) = has.filter(|has| claims.contains(has)) {
+                return taken(&claim, ObjectClaim::owner(&row.name, root));
+            }
         }
         Ok(())
     }
@@ -58,6 +86,9 @@ impl State {
         }
         let event = Event::of_start(&stack);
         if let Some(adopt) = &new.adopt {
+            if stack.parent.is_none() {
+                self.claim_objects(&stack, adopt);
+            }
             self.save_snapshot(adopt);
         }
         let row = StackRow { stack: stack.clone(), due: None, lease: crate::LeaseRow::default() };
@@ -88,6 +119,10 @@ impl State {
             if version_of(tree.collect()) != *version {
                 return Err(Error::Changed(id));
             }
+        }
+        if let Some(stack) = self.live(id) {
+            let claims = request.snapshot.iter().flat_map(|data| data.claims(&stack.user_id));
+            self.check_claims(id, &stack.project, &claims.collect())?;
         }
         request.details.plan_to_use().map_or(Ok(()), |plan| self.check_plan(plan, now))
     }
@@ -138,6 +173,7 @@ impl State {
             SUPERSEDED.clone_into(&mut snapshot.reason);
         }
         if let Some(snapshot) = &request.snapshot {
+            self.claim_objects(&asked, snapshot);
             self.save_snapshot(snapshot);
         }
         if let Some(begun) = request.operation(&asked) {
@@ -148,6 +184,13 @@ impl State {
         }
         let event = Event::of_start(&asked);
         Some((asked, event))
+    }
+
+    fn claim_objects(&mut self, stack: &Stack, data: &Snapshot) {
+        let objects = data.claims(&stack.user_id);
+        if !objects.is_empty() {
+            self.claims.push(Claimed { stack: stack.id, generation: stack.generation, objects });
+        }
     }
 
     /// Inserts or replaces a snapshot.

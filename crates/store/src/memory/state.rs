@@ -17,7 +17,7 @@ use crate::outbox::NewEntry;
 use crate::quota::Quotas;
 use crate::{
     CredentialsId, Digest, DriftSchedule, EngineId, EngineInfo, Event, EventId, LeaseRow, Message, MessageId,
-    Operation, Orphan, Resource, ResourceId, Snapshot, SnapshotId, Stack, StackId,
+    ObjectClaim, Operation, Orphan, Resource, ResourceId, Snapshot, SnapshotId, Stack, StackId,
 };
 
 /// All stored data. Times of the database are microseconds since 1970, as in a database.
@@ -60,6 +60,8 @@ pub(super) struct State {
     /// By project.
     pub(super) quotas: BTreeMap<String, Quotas>,
     pub(super) durations: Durations,
+    /// Objects that stacks take over.
+    pub(super) claims: Vec<Claimed>,
     pub(super) snapshots: BTreeMap<SnapshotId, Snapshot>,
     pub(super) software_configs: BTreeMap<String, SoftwareConfig>,
     pub(super) software_deployments: BTreeMap<String, SoftwareDeployment>,
@@ -87,6 +89,13 @@ pub struct RowsRead {
     pub messages: usize,
     /// Nested stacks, for their parent.
     pub children: usize,
+}
+
+/// Objects that the request of a stack with this number takes over.
+pub(super) struct Claimed {
+    pub(super) stack: StackId,
+    pub(super) generation: i64,
+    pub(super) objects: BTreeSet<ObjectClaim>,
 }
 
 /// A stack and its lease.

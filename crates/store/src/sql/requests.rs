@@ -8,6 +8,7 @@ use kiln_resource::{Action, State, Status};
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, Func, OnConflict, Query};
 
+use super::claims::claim_objects;
 use super::columns::{Columns, json, micros, micros_of, pack, plain};
 use super::operations::begin_operations;
 use super::pool::Transaction;
@@ -96,6 +97,10 @@ impl SqlStore {
         self.store_contents(tx, new.iter().map(|stack| &stack.desired)).await?;
         let stacks: Vec<Stack> = new.iter().map(Stack::started).collect();
         insert_stacks(tx, &stacks).await?;
+        for (stack, new) in stacks.iter().zip(new).filter(|(stack, _)| stack.parent.is_none()) {
+            let claims = new.adopt.iter().flat_map(|data| data.claims(&stack.user_id));
+            claim_objects(tx, stack, claims.collect()).await?;
+        }
         save_snapshots(tx, &self.vault, new.iter().filter_map(|stack| stack.adopt.as_ref())).await?;
         let begun = stacks
             .iter()
@@ -180,6 +185,8 @@ impl SqlStore {
         if let Some(version) = &request.if_version {
             check_version(tx, &stack, version).await?;
         }
+        let claims = request.snapshot.iter().flat_map(|data| data.claims(&stack.user_id));
+        claim_objects(tx, &stack, claims.collect()).await?;
         if let Some(plan) = request.details.plan_to_use() {
             self.use_plan(tx, plan).await?;
         }

@@ -42,6 +42,8 @@ pub(super) const PLAN_PART: &str = "kiln_plan_part";
 pub(super) const GUARD: &str = "kiln_guard";
 /// Quotas of projects.
 pub(super) const QUOTA: &str = "kiln_quota";
+/// The objects that stacks take over.
+pub(super) const CLAIM: &str = "kiln_claim";
 /// How long operations of resources took.
 pub(super) const DURATION: &str = "kiln_duration";
 /// How often stacks are compared with their objects.

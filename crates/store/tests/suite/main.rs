@@ -5,6 +5,7 @@
 mod answers;
 mod bed;
 mod brief;
+mod claims;
 mod commits;
 mod credentials;
 mod doorbell;
