@@ -1,8 +1,11 @@
-//! Moves resources between stacks, and gives them other names. No object in the cloud changes. A nested stack or a group moves
-//! with all that is in it.
+//! Moves resources between stacks, out of nested stacks and groups and into them, and gives them other names. No object in the
+//! cloud changes. A nested stack or a group moves with all that is in it.
 //!
 //! The caller gives the new templates of the stacks. The rows are moved in memory first, and each stack is previewed with its
-//! new rows and its new template: only if nothing would be done in any of them, the store moves the rows, in one transaction.
+//! new rows and its new template: only if nothing would be done with an object in any of them, the store moves the rows, in one
+//! transaction. If rows of nested stacks move, an engine then gives these their new templates.
+
+mod nested;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -19,6 +22,7 @@ use kiln_store::{
 use kiln_value::{Map, Value};
 use kiln_view::preview::{PlannedChange, PlannedResource, Preview, Terms, preview};
 
+use self::nested::{Below, Spot};
 use crate::error::listed;
 use crate::guard::inside;
 use crate::{Door, Error, Service, UpdateStack};
@@ -44,9 +48,9 @@ const MOVABLE: [&str; 7] = [
 /// The place of a resource.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PlaceOfResource {
-    /// Its stack.
+    /// Its root stack.
     pub stack: StackId,
-    /// Its name.
+    /// Its path in the tree: `net`, or `servers/0` for a member of a group.
     pub resource: String,
 }
 
@@ -74,6 +78,8 @@ pub struct RefactorPlan {
     pub moves: Vec<MovedResource>,
     /// Why nothing can be moved, one sentence each.
     pub obstacles: Vec<String>,
+    /// The names of the stacks whose nested stacks an engine updates.
+    pub updating: Vec<String>,
 }
 
 /// A move, in names.
@@ -98,6 +104,8 @@ struct Part {
     changed: BTreeSet<ResourceId>,
     /// The nested stacks that come from other stacks.
     nested: Vec<MovedStack>,
+    /// The nested stacks whose rows move.
+    below: BTreeMap<StackId, Below>,
     events: Vec<Event>,
 }
 
@@ -114,16 +122,20 @@ impl Part {
         self.rows.values().any(|row| row.name == name)
     }
 
-    fn rows_of(&self, name: &str) -> Vec<ResourceId> {
-        self.rows.values().filter(|row| row.name == name).map(|row| row.id).collect()
-    }
-
     fn wants(&self, name: &str) -> bool {
         self.blueprint.definitions().contains_key(name)
     }
 
-    /// Gives each row the rows that it requires by the new template.
+    /// Gives each row the rows that it requires by the new template. In nested stacks an engine does so; a row does not wait for
+    /// one that has left.
     fn require(&mut self) {
+        for below in self.below.values_mut() {
+            let ids: BTreeSet<ResourceId> = below.rows.keys().copied().collect();
+            for row in below.rows.values_mut().filter(|row| row.requires.iter().any(|id| !ids.contains(id))) {
+                row.requires.retain(|id| ids.contains(id));
+                self.changed.insert(row.id);
+            }
+        }
         let ids: BTreeMap<String, ResourceId> = self.rows.values().map(|row| (row.name.clone(), row.id)).collect();
         for row in self.rows.values_mut() {
             let names = self.blueprint.requires(&row.name).iter();
@@ -206,12 +218,16 @@ impl Service {
         }
         self.heed_guards_of_moves(&parts, &moves).await?;
         let mut plan = RefactorPlan::default();
+        let paths = self.paths(&mut parts, &moves).await?;
+        plan.obstacles.extend(parts.values().flat_map(|part| part.below.values().filter_map(Below::obstacle)));
+        plan.updating =
+            parts.values().filter(|part| !part.below.is_empty()).map(|part| part.name().to_owned()).collect();
         for part in parts.values() {
             plan.obstacles.extend(self.named_in_snapshots(part, &moves).await?);
         }
         let trees = self.moved_trees(&parts, &moves).await?;
         plan.obstacles.extend(trees.iter().flat_map(|tree| tree.obstacles.clone()));
-        self.carry_out(&mut parts, &moves, &trees, &mut plan);
+        self.carry_out(&mut parts, &paths, &trees, &mut plan);
         if !plan.obstacles.is_empty() {
             return Ok((plan, parts));
         }
@@ -219,7 +235,7 @@ impl Service {
             part.require();
             plan.obstacles.extend(self.differences(part).await?);
         }
-        let written: usize = parts.values().map(|part| part.changed.len() + part.nested.len()).sum();
+        let written: usize = parts.values().map(|part| part.changed.len() + part.nested.len() + part.below.len()).sum();
         if written > MOST_ROWS {
             let what = "resources and nested stacks would be written";
             plan.obstacles.push(format!("{written} {what}, and at most {MOST_ROWS} are at once"));
@@ -245,7 +261,8 @@ impl Service {
         let blueprint = Arc::new(self.updated_blueprint(caller, &stack, update).await?);
         let view = self.view(stack).await?;
         let rows = view.model().rows().map(|row| (row.id, row.clone())).collect();
-        Ok(Part { view, blueprint, rows, changed: BTreeSet::new(), nested: Vec::new(), events: Vec::new() })
+        let (changed, nested, below, events) = (BTreeSet::new(), Vec::new(), BTreeMap::new(), Vec::new());
+        Ok(Part { view, blueprint, rows, changed, nested, below, events })
     }
 
     /// Refuses to take a resource out of its stack, or to give it another name, where a guard would not protect it any more.
@@ -264,7 +281,7 @@ impl Service {
         let leaving: Vec<&str> = moves
             .iter()
             .filter(|one| one.from.stack == part.stack().id)
-            .map(|one| one.from.resource.as_str())
+            .map(|one| one.from.resource.split('/').next().unwrap_or_default())
             .collect();
         if leaving.is_empty() {
             return Ok(Vec::new());
@@ -332,61 +349,68 @@ impl Service {
     }
 
     /// Moves the rows in memory.
-    fn carry_out(&self, parts: &mut Parts, moves: &[ResourceMove], trees: &[Tree], plan: &mut RefactorPlan) {
+    fn carry_out(&self, parts: &mut Parts, paths: &[(Spot, Spot)], trees: &[Tree], plan: &mut RefactorPlan) {
         let now = self.backends.clock.now();
-        let mut moving = Vec::with_capacity(moves.len());
-        for one in moves {
-            let Some(from) = parts.get_mut(&one.from.stack) else { continue };
-            let stack = from.view.stack.clone();
-            let place = inside(&stack.name, &one.from.resource);
-            let ids = from.rows_of(&one.from.resource);
-            let [id] = ids.as_slice() else {
+        let mut moving = Vec::with_capacity(paths.len());
+        for (from, to) in paths {
+            let Some(part) = parts.get_mut(&from.root) else { continue };
+            let place = &from.place;
+            let found = part.rows_in(from.stack).values().filter(|row| row.name == from.name);
+            let [id] = found.map(|row| row.id).collect::<Vec<_>>()[..] else {
                 plan.obstacles.push(format!("{place} does not exist, or is being replaced"));
                 continue;
             };
-            if from.wants(&one.from.resource) {
+            if from.is_in_root() && part.wants(&from.name) {
                 plan.obstacles.push(format!("{place} is still in the template of its stack"));
                 continue;
             }
-            let Some(row) = from.rows.remove(id) else { continue };
-            let leaves = one.from.stack != one.to.stack;
-            plan.obstacles.extend(obstacle(&row, leaves).map(|why| format!("{place} {why}")));
-            moving.push((one, stack, row));
+            let Some(row) = part.rows_in(from.stack).remove(&id) else { continue };
+            let why = obstacle(&row, from.stack != to.stack);
+            plan.obstacles.extend(why.map(|why| format!("{place} {why}")));
+            if row.child.is_some_and(|child| part.below.contains_key(&child)) {
+                plan.obstacles.push(format!("{place} moves, and so does what is in it: use two steps"));
+            } else if row.child.is_some() && !(from.is_in_root() && to.is_in_root()) {
+                plan.obstacles.push(format!("{place} is a nested stack: these move between root stacks only"));
+            }
+            let stack = part.stack_in(from.stack).clone();
+            moving.push((from, to, stack, row));
         }
-        for (one, stack, mut row) in moving {
-            let Some(to) = parts.get_mut(&one.to.stack) else { continue };
-            let (target, name) = (to.view.stack.clone(), &one.to.resource);
-            if !to.wants(name) {
-                plan.obstacles.push(format!("the template of {} has no resource {name}", target.name));
+        for (from, to, former, mut row) in moving {
+            let Some(part) = parts.get_mut(&to.root) else { continue };
+            if to.is_in_root() && !part.wants(&to.name) {
+                plan.obstacles.push(format!("the template of {} has no resource {}", part.name(), to.name));
                 continue;
             }
-            if to.has_row(name) {
-                plan.obstacles.push(format!("{} already exists", inside(&target.name, name)));
+            if part.rows_in(to.stack).values().any(|row| row.name == to.name) {
+                plan.obstacles.push(format!("{} already exists", to.place));
                 continue;
             }
-            let (before, after) = (inside(&stack.name, &row.name), inside(&target.name, name));
-            if stack.id == target.id {
-                row.rename(name);
+            let (root, ends) = (part.stack().clone(), part.below.is_empty());
+            let target = part.stack_in(to.stack).clone();
+            if from.stack == to.stack {
+                row.rename(&to.name);
             } else {
-                row.move_to(&stack.name, target.id, name);
+                row.move_to(&former.name, target.id, &to.name);
             }
-            row.generation = target.generation + 1;
-            to.events.push(self.moved_event(&target, &row, name, format!("moved from {before}"), now));
-            if stack.id != target.id {
-                let left = self.moved_event(&stack, &row, &one.from.resource, format!("moved to {after}"), now);
-                parts.entry(stack.id).and_modify(|part| part.events.push(left));
-            }
+            row.generation = target.generation + i64::from(ends);
+            part.events.push(self.moved_event(&root, &row, &to.name, format!("moved from {}", from.place), now));
             plan.moves.push(MovedResource {
-                from: before,
-                to: after,
+                from: from.place.clone(),
+                to: to.place.clone(),
                 resource_type: row.resource_type.clone(),
                 physical_id: row.physical_id.clone(),
             });
-            if let Some(to) = parts.get_mut(&target.id) {
-                let tree = trees.iter().find(|tree| tree.owner == row.id);
-                to.nested.extend(tree.into_iter().flat_map(|tree| tree.moved_to(target.root, &row)));
-                to.changed.insert(row.id);
-                to.rows.insert(row.id, row);
+            let tree = trees.iter().find(|tree| tree.owner == row.id);
+            part.nested.extend(tree.into_iter().flat_map(|tree| tree.moved_to(target.root, &row)));
+            part.changed.insert(row.id);
+            if from.root != to.root
+                && let Some(part) = parts.get_mut(&from.root)
+            {
+                let left = self.moved_event(part.stack(), &row, &from.name, format!("moved to {}", to.place), now);
+                part.events.push(left);
+            }
+            if let Some(part) = parts.get_mut(&to.root) {
+                part.rows_in(to.stack).insert(row.id, row);
             }
         }
     }
@@ -413,7 +437,8 @@ impl Service {
     async fn differences(&self, part: &mut Part) -> Result<Vec<String>, Error> {
         let mut hidden = self.hidden_values_of_change(part.stack(), Some(part.blueprint.sources())).await?;
         let guards = self.placed_guards(part.stack(), Action::Update).await?;
-        let terms = Terms { guards: guards.map(Arc::new), ..Terms::default() };
+        let rows = part.below.iter().map(|(id, below)| (*id, below.rows.values().cloned().collect())).collect();
+        let terms = Terms { guards: guards.map(Arc::new), rows: Arc::new(rows), ..Terms::default() };
         let mut view = part.view.with_rows(part.rows.values().cloned());
         let previewed = preview(&self.backends, &mut view, Arc::clone(&part.blueprint), terms, &mut hidden).await?;
         for entry in previewed.entries.iter().filter(|entry| is_kept(entry) && entry.nested.is_none()) {
@@ -424,7 +449,7 @@ impl Service {
             }
         }
         let mut found = Vec::new();
-        list_changes(&previewed, part.name(), &mut found);
+        list_changes(&previewed, part.name(), !part.below.is_empty(), &mut found);
         for text in &mut found {
             hidden.mask(Door::Refactor, text);
         }
@@ -437,16 +462,20 @@ impl Service {
         let author = Author { user_id: caller.user_id.clone(), username: caller.username.clone() };
         let (mut stacks, mut rows, mut moved) = (Vec::with_capacity(parts.len()), Vec::new(), Vec::new());
         for (id, part) in parts {
-            let Part { view: LoadedStack { stack, .. }, blueprint, rows: all, changed, nested, events } = part;
+            let Part { view: LoadedStack { stack, .. }, blueprint, rows: all, changed, nested, below, events } = part;
             let request = StackRequest {
                 desired: Some(load::accepted(&self.backends, &blueprint)),
                 author: Some(author.clone()),
                 if_generation: Some(stack.generation),
                 ..StackRequest::new(Action::Update, now)
             };
-            stacks.push(RefactoredStack { id, writes: stack.writes, request, events });
+            stacks.push(RefactoredStack { id, writes: stack.writes, request, events, ends: below.is_empty() });
             rows.extend(all.into_values().filter(|row| changed.contains(&row.id)));
             moved.extend(nested);
+            for below in below.into_values() {
+                moved.extend(below.as_it_is());
+                rows.extend(below.rows.into_values().filter(|row| changed.contains(&row.id)));
+            }
         }
         Refactor { stacks, rows, nested: moved }
     }
@@ -557,12 +586,17 @@ fn obstacle(row: &Resource, leaves: bool) -> Option<String> {
     None
 }
 
-/// What a preview would do, one sentence for each resource.
-fn list_changes(preview: &Preview, place: &str, found: &mut Vec<String>) {
+/// What a preview would do with objects, one sentence for each resource. `nested_change`: nested stacks and groups may get other
+/// properties, or go when they are empty.
+fn list_changes(preview: &Preview, place: &str, nested_change: bool, found: &mut Vec<String>) {
     for entry in preview.entries.iter().chain(&preview.former) {
         let path = inside(place, &entry.name);
-        if is_kept(entry) {
-            entry.nested.iter().for_each(|nested| list_changes(nested, &path, found));
+        let may_change = || {
+            let Some(_) = &entry.nested else { return false };
+            matches!(entry.change, PlannedChange::Updated(_) | PlannedChange::Deleted)
+        };
+        if is_kept(entry) || nested_change && may_change() {
+            entry.nested.iter().for_each(|nested| list_changes(nested, &path, nested_change, found));
         } else if let Some(why) = change(entry) {
             found.push(format!("{path} {why}"));
         }

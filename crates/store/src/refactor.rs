@@ -4,7 +4,7 @@ use kiln_resource::{Action, State, Status};
 
 use crate::{Event, Parent, Resource, Settle, StackId, StackRequest};
 
-/// Rows of resources that move between stacks, in one transaction: each of the stacks is updated, and the update ends at once.
+/// Rows of resources that move between stacks, in one transaction: each of the stacks is updated.
 #[derive(Clone, Debug)]
 pub struct Refactor {
     /// The stacks, each once.
@@ -15,7 +15,7 @@ pub struct Refactor {
     pub nested: Vec<MovedStack>,
 }
 
-/// A nested stack that moves into the tree of another root stack, with all that is in it.
+/// A nested stack that moves into the tree of another root stack, with all that is in it; or that stays, and whose rows move.
 #[derive(Clone, Debug)]
 pub struct MovedStack {
     /// Its ID.
@@ -41,14 +41,18 @@ pub struct RefactoredStack {
     pub request: StackRequest,
     /// The events between its begin and its end.
     pub events: Vec<Event>,
+    /// Whether the update ends at once. Otherwise an engine carries it out, and a rollback of it returns to the same template:
+    /// the former one does not fit the rows any more.
+    pub ends: bool,
 }
 
 impl RefactoredStack {
-    /// The end of the update, which has this number.
-    pub(crate) fn settle(&self, generation: i64) -> Settle {
+    /// The end of the update, which has this number, if it ends at once.
+    pub(crate) fn settle(&self, generation: i64) -> Option<Settle> {
         let state = State::new(Action::Update, Status::Complete);
         let reason = format!("Stack {} completed successfully", state.action);
-        Settle { generation, state, reason, deleted: false, reached: true, now: self.request.now }
+        let settle = Settle { generation, state, reason, deleted: false, reached: true, now: self.request.now };
+        self.ends.then_some(settle)
     }
 }
 

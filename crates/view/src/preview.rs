@@ -3,7 +3,7 @@
 mod rehearsal;
 mod weigh;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use kiln_plan::hidden::HiddenValues;
@@ -297,6 +297,8 @@ pub struct Terms {
     pub replaced: BTreeSet<String>,
     /// The paths of the resources whose objects do not exist any more.
     pub missing: BTreeSet<String>,
+    /// Nested stacks that have these rows instead of the stored ones.
+    pub rows: Arc<BTreeMap<StackId, Vec<Resource>>>,
 }
 
 impl Terms {
@@ -314,6 +316,7 @@ impl Terms {
             guards: self.guards.as_deref().map(|guards| Arc::new(guards.inside(name))),
             replaced: inside(&self.replaced),
             missing: inside(&self.missing),
+            rows: Arc::clone(&self.rows),
         }
     }
 }

@@ -101,9 +101,6 @@ fn moves(body: &Map, stacks: &BTreeMap<String, StackId>) -> Result<Vec<ResourceM
         };
         match stacks.get(stack) {
             None => Err(ApiError::bad_request(format!("{text}: the stack {stack} is not among the given ones."))),
-            Some(_) if resource.contains('/') => Err(ApiError::bad_request(format!(
-                "{text} is in a nested stack: only resources of root stacks are moved."
-            ))),
             Some(stack) => Ok(PlaceOfResource { stack: *stack, resource: resource.to_owned() }),
         }
     };
@@ -123,6 +120,7 @@ fn view(plan: &RefactorPlan) -> Value {
     value!({
         "moves": (plan.moves.iter().map(moved).collect::<Value>()),
         "obstacles": (plan.obstacles.iter().collect::<Value>()),
+        "updating": (plan.updating.iter().collect::<Value>()),
     })
 }
 
@@ -186,7 +184,6 @@ mod tests {
             (json!({"stacks": [{"stack": "web", "tags": "a"}]}), 400, "tags is not supported in a refactoring"),
             (json!({"stacks": [{"stack": "web"}], "moves": [{"from": "web"}]}), 400, "STACK/RESOURCE"),
             (json!({"stacks": [{"stack": "web"}], "moves": [{"from": "web/a", "to": "db/a"}]}), 400, "not among"),
-            (json!({"stacks": [{"stack": "web"}], "moves": [{"from": "web/a/0", "to": "web/a"}]}), 400, "nested stack"),
             (json!({"stacks": [{"stack": "web", "template": (template(&["b"]))}]}), 409, "in progress"),
         ] {
             let refused = of(body).await;

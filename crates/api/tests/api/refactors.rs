@@ -127,6 +127,10 @@ struct World {
 
 impl World {
     async fn new(wish: &Wish) -> Self {
+        Self::of([0, 1, 2].map(|stack| wish.template(stack))).await
+    }
+
+    async fn of(templates: [Value; 3]) -> Self {
         let app = App::new().await.with_clock(Arc::new(SystemClock));
         let engine = Engine::new(Options::default(), app.service.backends.clone());
         tokio::spawn(async move {
@@ -134,8 +138,8 @@ impl World {
             engine.run(stopped).await.expect("the engine runs");
         });
         let mut ids = Vec::new();
-        for (stack, name) in STACKS.iter().enumerate() {
-            ids.push(crate::support::stack_of(&app.create(name, wish.template(stack)).await));
+        for (name, template) in STACKS.iter().zip(templates) {
+            ids.push(crate::support::stack_of(&app.create(name, template).await));
         }
         let world = Self { app, ids };
         world.settled().await;
@@ -248,5 +252,110 @@ async fn moved_resources_are_as_if_they_had_always_been_there() {
         assert!(world.places().await.is_empty());
         let left = world.app.store.stacks(&StackQuery { nested: true, ..StackQuery::default() }).await.expect("read");
         assert!(left.iter().all(|stack| stack.deleted.is_some()), "{left:?}");
+    }
+}
+
+/// Equal values that are members of a group, or resources with names, in one of the stacks.
+#[derive(Clone)]
+struct Values(Vec<(usize, bool)>);
+
+impl Values {
+    fn members(&self, stack: usize) -> Vec<usize> {
+        (0..self.0.len()).filter(|number| self.0[*number] == (stack, true)).collect()
+    }
+
+    /// The members of a group have the first numbers.
+    fn place(&self, number: usize) -> String {
+        let (stack, is_member) = self.0[number];
+        let index = self.members(stack).iter().position(|member| *member == number);
+        let path = index.filter(|_| is_member).map_or(format!("r{number}"), |index| format!("group/{index}"));
+        format!("{}/{path}", STACKS[stack])
+    }
+
+    fn template(&self, stack: usize, word: &str) -> Value {
+        let one = json!({"type": "OS::Heat::Value", "properties": {"value": word}});
+        let count = self.members(stack).len();
+        let group = json!({"type": "OS::Heat::ResourceGroup", "properties": {"count": count, "resource_def": one}});
+        let mut resources = Map::from_iter([("group".to_owned(), group)]);
+        let named = (0..self.0.len()).filter(|number| self.0[*number] == (stack, false));
+        resources.extend(named.map(|number| (format!("r{number}"), one.clone())));
+        json!({"heat_template_version": "2018-08-31", "resources": resources})
+    }
+
+    fn refactoring(&self, moves: &[Value], word: &str) -> Value {
+        let stack = |stack: usize| json!({"stack": STACKS[stack], "template": self.template(stack, word)});
+        json!({"stacks": (0..STACKS.len()).map(stack).collect::<Vec<_>>(), "moves": moves})
+    }
+}
+
+/// The rows of values by their paths: `one/group/3`.
+async fn values(world: &World) -> BTreeMap<String, ResourceId> {
+    let mut found = BTreeMap::new();
+    for (number, name) in STACKS.iter().enumerate() {
+        for row in world.app.store.resources(world.ids[number]).await.expect("read") {
+            match row.child {
+                None => drop(found.insert(format!("{name}/{}", row.name), row.id)),
+                Some(child) => {
+                    for member in world.app.store.resources(child).await.expect("read") {
+                        found.insert(format!("{name}/{}/{}", row.name, member.name), member.id);
+                    }
+                }
+            }
+        }
+    }
+    found
+}
+
+#[tokio::test]
+async fn members_leave_groups_and_enter_them_as_if_they_had_always_been_there() {
+    for seed in seeds(0..6) {
+        let mut dice = Dice(seed);
+        let mut all = Values((0..RESOURCES).map(|_| (dice.below(STACKS.len()), dice.below(2) == 0)).collect());
+        let templates = [0, 1, 2].map(|stack| all.template(stack, "w"));
+        let world = World::of(templates).await;
+        for round in 0..ROUNDS {
+            let before = values(&world).await;
+            let former = all.clone();
+            for place in &mut all.0 {
+                if dice.below(2) == 0 {
+                    *place = (dice.below(STACKS.len()), dice.below(2) == 0);
+                }
+            }
+            let moved: Vec<usize> =
+                (0..RESOURCES).filter(|number| all.place(*number) != former.place(*number)).collect();
+            if moved.is_empty() {
+                continue;
+            }
+            let moves: Vec<Value> =
+                moved.iter().map(|number| json!({"from": former.place(*number), "to": all.place(*number)})).collect();
+            let refused = world.refactor(&all.refactoring(&moves, "other")).await;
+            assert!(refused.status.as_u16() == 409 && refused.text.contains("would be"), "{seed} {round}: {refused:?}");
+            // A move between root stacks with the same name need not be given.
+            if moves[0].to_string().contains("group") {
+                let refused = world.refactor(&all.refactoring(&moves[1..], "w")).await;
+                assert_eq!(refused.status.as_u16(), 409, "{seed} {round}: one is not moved: {refused:?}");
+            }
+            assert_eq!(values(&world).await, before);
+            let answer = world.refactor(&all.refactoring(&moves, "w")).await;
+            assert_eq!(answer.status.as_u16(), 200, "{seed} {round}: {}", answer.text);
+            world.settled().await;
+            let expected: BTreeMap<String, ResourceId> =
+                (0..RESOURCES).map(|number| (all.place(number), before[&former.place(number)])).collect();
+            assert_eq!(values(&world).await, expected, "{seed} {round}");
+        }
+        for number in 0..STACKS.len() {
+            // A rollback has nothing to return to but the same template.
+            let body = json!({"template": all.template(number, "w")});
+            let shown = world.app.json(Method::PUT, &format!("{}/preview", world.path(number)), &body).await;
+            assert!(
+                !shown.text.contains("\"replaced\":[{") && !shown.text.contains("\"deleted\":[{"),
+                "{}",
+                shown.text
+            );
+            let asked = world.app.send(Method::DELETE, &world.path(number), None, None).await;
+            assert_eq!(asked.status.as_u16(), 204, "{}", asked.text);
+        }
+        world.settled().await;
+        assert!(values(&world).await.is_empty());
     }
 }

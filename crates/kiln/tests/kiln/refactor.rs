@@ -262,6 +262,15 @@ async fn parts_of_a_stack_stay_in_it() {
         }
     }
     assert_eq!(left.lines().count(), 2);
+    // A scaling group numbers its members itself.
+    let scaled = "  scaled: {type: OS::Heat::AutoScalingGroup, properties: {min_size: 1, max_size: 2, resource: {type: OS::Neutron::Net}}}\n";
+    world.folder.write("scaled.yaml", &template(&["resources:\n", scaled]));
+    world.kiln(&["stack", "create", "-t", "scaled.yaml", "scaled"]).ok();
+    let out = "stacks: {scaled: {template: scaled.yaml}}\nmoves: [{from: scaled/scaled/a, to: scaled/net}]\n";
+    world.folder.write("one.yaml", out);
+    let ran = world.refactor("one.yaml");
+    let why = "scaled/scaled is a part of its stack (OS::Heat::AutoScalingGroup)";
+    assert!(ran.code == 1 && ran.err.contains(why), "{ran:?}");
 }
 
 /// A network and a group of networks: two levels of nested stacks.
@@ -355,4 +364,147 @@ async fn nested_stacks_and_groups_move_with_all_that_is_in_them() {
     world.kiln(&["stack", "delete", "--yes", "base"]).ok();
     let networks = &world.cloud.snapshot().objects["networks"];
     assert!(networks.iter().all(|one| !now.iter().any(|id| one["id"] == id.as_str())), "{networks:?}");
+}
+
+/// A group by count, and the same servers and networks by name.
+#[tokio::test(flavor = "multi_thread")]
+async fn members_of_a_group_get_names_and_go_back() {
+    let world = World { cloud: Testcloud::builder().start().await.unwrap(), folder: Folder::new("refactor-members") };
+    let group = |count: u32, more: &str| {
+        format!(
+            "  nets:\n    type: OS::Heat::ResourceGroup\n    properties:\n      count: {count}\n{more}      resource_def:\n        \
+             type: OS::Neutron::Net\n        properties: {{name: net-%index%, tags: [blue]}}\n"
+        )
+    };
+    let net = |name: &str, index: u32| {
+        format!("  {name}: {{type: OS::Neutron::Net, properties: {{name: net-{index}, tags: [blue]}}}}\n")
+    };
+    let subnet = |net: &str| {
+        format!("  sub: {{type: OS::Neutron::Subnet, properties: {{network: {net}, cidr: 10.8.0.0/24}}}}\n")
+    };
+    let write = |file: &str, parts: &[&str]| world.folder.write(file, &template(&[&["resources:\n"], parts].concat()));
+    let refactor = |text: &str| {
+        world.folder.write("moves.yaml", text);
+        world.refactor("moves.yaml")
+    };
+    write("three.yaml", &[&group(3, ""), &subnet("{get_attr: [nets, resource.1]}")]);
+    world.kiln(&["stack", "create", "-t", "three.yaml", "web"]).ok();
+    let members = world.kiln(&["stack", "resource", "list", "web", "--nested-depth", "1", "-f", "json"]).json();
+    let ids: Vec<String> = ["0", "1", "2"]
+        .map(|name| {
+            let rows = members.as_array().unwrap().iter().find(|row| row["resource_name"] == name).unwrap();
+            rows["physical_resource_id"].as_str().unwrap().to_owned()
+        })
+        .into();
+    world.cloud.journal().clear();
+
+    // The members are still wanted, others would be created, or something else would be made of them: nothing moves.
+    let moves = "moves:\n  - {from: web/nets/0, to: web/front}\n  - {from: web/nets/1, to: web/back}\n  - {from: web/nets/2, to: web/spare}\n";
+    let all = format!("stacks: {{web: {{template: named.yaml}}}}\n{moves}");
+    let named = [net("front", 0), net("back", 1), net("spare", 2)].concat();
+    for (parts, why) in [
+        (vec![named.clone(), group(3, "")], "web/nets/0 would be created"),
+        (vec![net("front", 0), net("back", 1)], "the template of web has no resource spare"),
+        (vec![named.replace("net-1", "net-7")], "web/back would be updated: name"),
+        (vec![named.clone(), net("more", 9)], "web/more would be created"),
+    ] {
+        write(
+            "named.yaml",
+            &parts.iter().map(String::as_str).chain([subnet("{get_resource: back}").as_str()]).collect::<Vec<_>>(),
+        );
+        let ran = refactor(&all);
+        assert!(ran.code == 1 && ran.err.contains(why), "{why}: {ran:?}");
+    }
+    let one_left = format!("stacks: {{web: {{template: named.yaml}}}}\nmoves: [{{from: web/nets/0, to: web/front}}]\n");
+    write("named.yaml", &[&net("front", 0), &subnet("{get_resource: front}")]);
+    let ran = refactor(&one_left);
+    assert!(ran.code == 1 && ran.err.contains("web/nets/1 would be deleted"), "{ran:?}");
+    assert_eq!(world.names("web"), ["nets", "sub"]);
+
+    // All become names; the empty group goes.
+    write("named.yaml", &[&named, &subnet("{get_resource: back}")]);
+    let plan = world.kiln(&["stack", "refactor", "--moves", "moves.yaml", "--plan"]);
+    assert!(plan.code != 0, "{plan:?}");
+    refactor(&all).ok();
+    assert_eq!(world.names("web"), ["back", "front", "spare", "sub"]);
+    assert_eq!(["front", "back", "spare"].map(|name| world.id("web", name)).as_slice(), ids);
+    assert_eq!(world.writes(), Vec::<String>::new());
+    world.is_at_rest("web");
+
+    // An empty group is made, and two of them go back into it, one to another index; the third goes to another stack.
+    write("empty-group.yaml", &[&named, &subnet("{get_resource: back}"), &group(0, "")]);
+    world.kiln(&["stack", "update", "-t", "empty-group.yaml", "web"]).ok();
+    write("empty.yaml", &["  random: {type: OS::Heat::RandomString}\n"]);
+    world.kiln(&["stack", "create", "-t", "empty.yaml", "base"]).ok();
+    world.cloud.journal().clear();
+    write("two.yaml", &[&group(2, ""), &subnet("{get_attr: [nets, resource.1]}")]);
+    write("base.yaml", &["  random: {type: OS::Heat::RandomString}\n", &net("spare", 2)]);
+    let back = "stacks: {web: {template: two.yaml}, base: {template: base.yaml}}\nmoves:\n  \
+                - {from: web/front, to: web/nets/0}\n  - {from: web/back, to: web/nets/1}\n";
+    refactor(back).ok();
+    assert_eq!(world.names("web"), ["nets", "sub"]);
+    assert_eq!(world.id("base", "spare"), ids[2]);
+    assert_eq!(world.writes(), Vec::<String>::new());
+    world.is_at_rest("web");
+    world.is_at_rest("base");
+
+    // One of a group leaves it, and the others keep their names.
+    let without_first = group(1, "      removal_policies: [{resource_list: ['0']}]\n");
+    write("two.yaml", &[&without_first, &net("alone", 0), &subnet("{get_attr: [nets, resource.1]}")]);
+    refactor("stacks: {web: {template: two.yaml}}\nmoves: [{from: web/nets/0, to: web/alone}]\n").ok();
+    assert_eq!(world.names("web"), ["alone", "nets", "sub"]);
+    assert_eq!(world.id("web", "alone"), ids[0]);
+    assert_eq!(world.writes(), Vec::<String>::new());
+    world.is_at_rest("web");
+    world.kiln(&["stack", "delete", "--yes", "--wait", "web"]).ok();
+    assert_eq!(world.writes().iter().filter(|call| call.contains("networks/")).count(), 2, "each is deleted once");
+}
+
+/// A resource leaves a nested stack, and another one enters it.
+#[tokio::test(flavor = "multi_thread")]
+async fn resources_move_out_of_a_nested_stack_and_into_it() {
+    let world = World { cloud: Testcloud::builder().start().await.unwrap(), folder: Folder::new("refactor-out") };
+    let net = "  net: {type: OS::Neutron::Net, properties: {tags: [blue]}}\n";
+    let sub = "  sub: {type: OS::Neutron::Subnet, properties: {network: {get_resource: net}, cidr: 10.8.0.0/24}}\n";
+    let disk = "  disk: {type: OS::Cinder::Volume, properties: {size: 1}}\n";
+    world.folder.write("app.yaml", &template(&["resources:\n", net, sub]));
+    world.folder.write("web.yaml", &template(&["resources:\n", "  app: {type: app.yaml}\n", disk]));
+    world.kiln(&["stack", "create", "-t", "web.yaml", "web"]).ok();
+    let listed = world.kiln(&["stack", "resource", "list", "web", "--nested-depth", "1", "-f", "json"]).json();
+    let id = |name: &str| {
+        let row = listed.as_array().unwrap().iter().find(|row| row["resource_name"] == name).unwrap();
+        row["physical_resource_id"].as_str().unwrap().to_owned()
+    };
+    world.cloud.journal().clear();
+    // The network leaves, the subnet gets it as a parameter, and the volume enters.
+    let inner = template(&[
+        "parameters: {network: {type: string}}\n",
+        "resources:\n",
+        &sub.replace("get_resource: net", "get_param: network"),
+        &disk.replace("disk:", "data:"),
+    ]);
+    world.folder.write("app.yaml", &inner);
+    let app = "  app: {type: app.yaml, properties: {network: {get_resource: net}}}\n";
+    world.folder.write("web.yaml", &template(&["resources:\n", app, net]));
+    let moves = "stacks: {web: {template: web.yaml}}\nmoves:\n  - {from: web/app/net, to: web/net}\n  \
+                 - {from: web/disk, to: web/app/data}\n";
+    world.folder.write("moves.yaml", moves);
+    let plan = world.kiln(&["stack", "refactor", "--moves", "moves.yaml", "--plan", "-f", "value"]).ok();
+    assert!(plan.contains("web/app/net web/net OS::Neutron::Net"), "{plan}");
+    assert_eq!(world.names("web"), ["app", "disk"]);
+    world.refactor("moves.yaml").ok();
+    assert_eq!(world.names("web"), ["app", "net"]);
+    assert_eq!(world.id("web", "net"), id("net"));
+    assert_eq!(world.writes(), Vec::<String>::new());
+    world.is_at_rest("web");
+    // No former template wants the network in the nested stack: it would be made again.
+    let ran = world.refactor("moves.yaml");
+    assert!(ran.code == 1 && ran.err.contains("web/app/net does not exist"), "{ran:?}");
+    world.folder.write("moves.yaml", &moves.replace("web/app/net, to: web/net", "web/net/inner, to: web/app/net"));
+    let ran = world.refactor("moves.yaml");
+    assert!(ran.code == 1 && ran.err.contains("web/net is no nested stack"), "{ran:?}");
+    world.kiln(&["stack", "delete", "--yes", "--wait", "web"]).ok();
+    let mut deleted: Vec<String> = world.writes().into_iter().filter(|call| call.starts_with("DELETE ")).collect();
+    deleted.sort();
+    assert_eq!(deleted.len(), 3, "{deleted:?}");
 }

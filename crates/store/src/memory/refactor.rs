@@ -42,13 +42,18 @@ impl State {
         for part in parts {
             let (begun, started) = self.request(part.id, &part.request, now).ok_or(Error::Changed(part.id))?;
             let settle = part.settle(begun.generation);
-            self.apply_settle(part.id, &settle);
+            if let Some(settle) = &settle {
+                self.apply_settle(part.id, settle);
+            }
             let row = self.stacks.get_mut(&part.id).ok_or(Error::Changed(part.id))?;
+            row.stack.previous = Some(row.stack.desired.clone());
             row.stack.writes += 1;
             let stack = row.stack.clone();
-            self.end_operation(&stack, &settle);
-            let ended = Event::of_end(&stack);
-            let events: Vec<_> = std::iter::once(started).chain(part.events.iter().cloned()).chain([ended]).collect();
+            if let Some(settle) = &settle {
+                self.end_operation(&stack, settle);
+            }
+            let ended = settle.map(|_| Event::of_end(&stack));
+            let events: Vec<_> = std::iter::once(started).chain(part.events.iter().cloned()).chain(ended).collect();
             self.post(stack.id, &events, now);
             for event in events {
                 self.append(event);

@@ -51,11 +51,16 @@ impl SqlStore {
             let begun = self.request_in(&tx, part.id, &part.request).await?;
             let (begun, started) = begun.ok_or(Error::Changed(part.id))?;
             let settle = part.settle(begun.generation);
-            apply_settle(&tx, part.id, &settle).await?;
+            match &settle {
+                Some(settle) => apply_settle(&tx, part.id, settle).await?,
+                None => forget_previous(&tx, part.id).await?,
+            }
             let stack = find_stack(&tx, part.id).await?.ok_or(Error::Changed(part.id))?;
-            end_operation(&tx, &stack, &settle).await?;
-            let ended = Event::of_end(&stack);
-            let events = std::iter::once(started).chain(part.events.iter().cloned()).chain([ended]).collect();
+            if let Some(settle) = &settle {
+                end_operation(&tx, &stack, settle).await?;
+            }
+            let ended = settle.map(|_| Event::of_end(&stack));
+            let events = std::iter::once(started).chain(part.events.iter().cloned()).chain(ended).collect();
             written.push((stack, events));
         }
         let events: Vec<(&Stack, &[Event])> =
@@ -93,6 +98,17 @@ async fn refuse_messages(tx: &Transaction, stack: StackId) -> Result<(), Fault> 
         .limit(1)
         .to_owned();
     if tx.query_one(&select).await?.is_some() { Err(Error::Changed(stack).into()) } else { Ok(()) }
+}
+
+/// Lets a rollback return to the template of the request.
+async fn forget_previous(tx: &Transaction, stack: StackId) -> Result<(), Fault> {
+    let update = Query::update()
+        .table(schema::STACK)
+        .value("previous", Expr::col("desired"))
+        .and_where(Expr::col("id").eq(stack.to_string()))
+        .to_owned();
+    tx.execute(&update).await?;
+    Ok(())
 }
 
 /// Gives a nested stack another root and another parent, if no request to it was made since it was read.

@@ -20,7 +20,7 @@ fn part(stack: &Stack) -> RefactoredStack {
         if_generation: Some(stack.generation),
         ..StackRequest::new(Action::Update, at(50))
     };
-    RefactoredStack { id: stack.id, writes: stack.writes, request, events: vec![event(stack, "r", 50)] }
+    RefactoredStack { id: stack.id, writes: stack.writes, request, events: vec![event(stack, "r", 50)], ends: true }
 }
 
 pub(crate) fn nothing(stack: &Stack) -> Refactor {
@@ -51,6 +51,36 @@ async fn settled_below(store: &dyn Store, above: &Stack, owner: &Resource) -> (S
 /// The move of a nested stack below another root stack and parent.
 fn moved_stack(stack: &Stack, root: &Stack, parent: Parent) -> MovedStack {
     MovedStack { id: stack.id, writes: stack.writes, generation: stack.generation, root: root.id, parent }
+}
+
+/// A row leaves a nested stack: an engine carries out the update, and nothing returns to the former template.
+#[tokio::test]
+async fn an_update_that_an_engine_carries_out_returns_to_its_own_template() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let store = &*bed.store;
+        let (web, owner) = settled(store, "web").await;
+        let (inner, row) = settled_below(store, &web, &owner).await;
+        let web = store.stack(web.id).await.unwrap().unwrap();
+        let mut moved = row.clone();
+        moved.move_to(&inner.name, web.id, "named");
+        let refactor = Refactor {
+            stacks: vec![RefactoredStack { ends: false, ..part(&web) }],
+            rows: vec![moved],
+            nested: vec![moved_stack(&inner, &web, inner.parent.clone().unwrap())],
+        };
+        let [asked] = &store.refactor(&refactor).await.unwrap()[..] else { panic!("one stack") };
+        assert!(asked.is_pending() && asked.state.status == Status::InProgress);
+        assert_eq!(asked.previous.as_ref(), Some(&asked.desired));
+        assert!(store.resources(inner.id).await.unwrap().is_empty());
+        let names: Vec<String> = store.resources(web.id).await.unwrap().into_iter().map(|row| row.name).collect();
+        assert_eq!(names, ["r", "named"]);
+        assert!(matches!(store.refactor(&refactor).await, Err(Error::Changed(_))), "once");
+        let back = store.request(web.id, StackRequest::new(Action::Rollback, at(60))).await.unwrap();
+        assert_eq!(back.desired, asked.desired);
+        claim(store, engine(), web.id).await;
+        bed.end().await;
+    }
 }
 
 #[tokio::test]

@@ -444,7 +444,13 @@ impl<'a> Rehearsal<'a> {
         pretended.definition = Some(Arc::new(held.clone()));
         let terms = self.terms.inside(&definition.name);
         let mut view = match row.and_then(|row| row.child) {
-            Some(child) => LoadedStack::load_marked(self.backends, child).await?,
+            Some(child) => {
+                let view = LoadedStack::load_marked(self.backends, child).await?;
+                match self.terms.rows.get(&child) {
+                    Some(rows) => view.map(|view| view.with_rows(rows.iter().cloned())),
+                    None => view,
+                }
+            }
             None => None,
         };
         if let Some(view) = &mut view {
@@ -588,7 +594,10 @@ impl<'a> Rehearsal<'a> {
         async move {
             let Some(child) = row.child else { return Ok(None) };
             let Some(stack) = self.backends.store.stack(child).await? else { return Ok(None) };
-            let model = Model::new(self.backends.store.resources(child).await?);
+            let model = Model::new(match self.terms.rows.get(&child) {
+                Some(rows) => rows.clone(),
+                None => self.backends.store.resources(child).await?,
+            });
             let shown = model.shown(stack.rollback());
             let mut entries = Vec::new();
             for row in shown.values() {

@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use kiln_client::StackRequest;
 use kiln_console::output::{Cell, Format, List, OutputArgs};
+use kiln_console::progress::Target;
 use kiln_value::{Map, Value, text};
 
-use super::change;
+use super::{WaitArgs, change, ended, of_stack};
 use crate::commands::edit;
 use crate::commands::effect::Effect;
 use crate::connect::Connection;
@@ -25,6 +26,9 @@ The file has the new templates of the stacks, and the moves:
   moves:
     - {from: web/net, to: base/network}
 
+A member of a group or of a nested stack is web/servers/0. Resources move into groups and nested stacks that exist; create a \
+group with the count 0 first.
+
 A resource that leaves one template and appears in one other with the same name needs no entry below moves. With the new \
 templates, nothing may be left to do in any of the stacks; else nothing is moved. All stacks are changed, or none. \
 Heat has no such call.
@@ -39,6 +43,8 @@ pub(crate) struct RefactorArgs {
     /// Show what would be moved and what stands in the way, and change nothing
     #[arg(long)]
     plan: bool,
+    #[command(flatten)]
+    wait: WaitArgs,
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -55,6 +61,13 @@ impl RefactorArgs {
             return Err(self.wrong("it has no stacks"));
         }
         let moves = given.get("moves").cloned().unwrap_or_else(|| Value::List(Vec::new()));
+        let mut targets = Vec::new();
+        if !self.plan && self.wait.waits(connection) {
+            for (name, _) in &stacks {
+                let target = Target::existing(&connection.client, name, false).await.map_err(of_stack(name))?;
+                targets.push((name, target));
+            }
+        }
         let done = connection.client.refactor_stacks(&stacks, &moves, self.plan).await?;
         let obstacles: Vec<String> = texts(&done, "obstacles");
         let columns = ["from", "to", "resource_type", "physical_resource_id"].map(str::to_owned).to_vec();
@@ -62,6 +75,10 @@ impl RefactorArgs {
         let row = |one: &Value| columns.iter().map(|key| Cell::from(one.str_at(key).unwrap_or_default())).collect();
         let rows = entries.iter().map(row).collect();
         self.output.list(List { columns: columns.clone(), rows }, Format::Table)?;
+        let updating = texts(&done, "updating");
+        for (name, target) in targets.into_iter().filter(|(name, _)| updating.contains(name)) {
+            ended(name, &self.wait.follow(connection, target, false).await?, "UPDATE")?;
+        }
         if obstacles.is_empty() {
             return Ok(());
         }
