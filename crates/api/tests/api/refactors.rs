@@ -321,13 +321,13 @@ async fn members_leave_groups_and_enter_them_as_if_they_had_always_been_there() 
                     *place = (dice.below(STACKS.len()), dice.below(2) == 0);
                 }
             }
-            let moved: Vec<usize> =
+            let numbers: Vec<usize> =
                 (0..RESOURCES).filter(|number| all.place(*number) != former.place(*number)).collect();
-            if moved.is_empty() {
+            if numbers.is_empty() {
                 continue;
             }
             let moves: Vec<Value> =
-                moved.iter().map(|number| json!({"from": former.place(*number), "to": all.place(*number)})).collect();
+                numbers.iter().map(|number| json!({"from": former.place(*number), "to": all.place(*number)})).collect();
             let refused = world.refactor(&all.refactoring(&moves, "other")).await;
             assert!(refused.status.as_u16() == 409 && refused.text.contains("would be"), "{seed} {round}: {refused:?}");
             // A move between root stacks with the same name need not be given.
