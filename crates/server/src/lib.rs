@@ -30,6 +30,7 @@ pub mod reload;
 pub mod report;
 pub mod resource_types;
 pub mod runtime;
+mod secret_source;
 pub mod service_cloud;
 pub mod shown_options;
 pub mod shutdown;

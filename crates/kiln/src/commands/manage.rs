@@ -82,7 +82,7 @@ pub(crate) struct SyncArgs {
 
 impl SyncArgs {
     async fn run(self, _: &Global) -> Outcome {
-        database::open_with(database::options(&Config::load(&self.config)?)?).await?;
+        database::open_with(database::options(&Config::load(&self.config)?).await?).await?;
         Ok(print("The database schema is up to date.\n")?)
     }
 }
@@ -206,7 +206,7 @@ enum Values {
 
 impl UpdateParamsArgs {
     async fn run(self, _: &Global) -> Outcome {
-        let mut options = database::options(&Config::load(&self.config)?)?;
+        let mut options = database::options(&Config::load(&self.config)?).await?;
         if let Some(values) = self.values {
             options.encrypt_values = values == Values::Encrypt;
         }
