@@ -23,6 +23,7 @@ pub mod local_database;
 mod maintenance;
 pub mod own_certificate;
 pub mod owner_only;
+mod passed_sockets;
 pub mod plugins;
 pub mod policy_files;
 mod preflight;
