@@ -30,6 +30,8 @@ mod preflight;
 pub mod reload;
 pub mod report;
 pub mod resource_types;
+#[cfg(test)]
+mod rights;
 pub mod runtime;
 mod secret_source;
 pub mod service_cloud;
