@@ -5,6 +5,7 @@ pub mod kiln;
 pub mod messages;
 pub mod server;
 pub mod stacks;
+pub mod vault;
 pub mod webhooks;
 
 use super::option::ConfigOption;
@@ -22,7 +23,7 @@ use options;
 
 /// All options, in the order of the reference.
 pub fn all() -> impl Iterator<Item = &'static ConfigOption> {
-    [stacks::TABLE, server::TABLE, clouds::TABLE, messages::TABLE, webhooks::TABLE, kiln::TABLE]
+    [stacks::TABLE, server::TABLE, clouds::TABLE, messages::TABLE, webhooks::TABLE, vault::TABLE, kiln::TABLE]
         .into_iter()
         .flatten()
         .copied()

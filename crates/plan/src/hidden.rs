@@ -31,7 +31,7 @@ macro_rules! doors {
             pub const fn shows(self) -> Shows {
                 match self {
                     Self::Export => Shows::All,
-                    Self::Graph | Self::Report => Shows::NoValues,
+                    Self::Archive | Self::Graph | Self::Report => Shows::NoValues,
                     _ => Shows::Masked,
                 }
             }
@@ -85,6 +85,8 @@ doors! {
     Event,
     /// The properties in an event that is read.
     EventProperties,
+    /// The archive of purged stacks.
+    Archive,
     /// The data of a stack, from which it can be adopted.
     Export,
     /// The log of a service.

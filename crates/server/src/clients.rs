@@ -19,6 +19,11 @@ pub fn transport(config: &Config, service: &Account) -> Result<Arc<dyn Transport
     common(config, service)?.transport(CLIENTS)
 }
 
+/// The transport to a service with the authorities in a file; `section` is named in errors.
+pub(crate) fn trusting(section: &str, ca_file: Option<String>) -> Result<Arc<dyn Transport>> {
+    Tls { ca_file, ..Tls::default() }.transport(section)
+}
+
 /// The TLS options of `[clients]`, or else of the service's own user.
 fn common(config: &Config, service: &Account) -> Result<Tls> {
     Ok(Tls::of(config, CLIENTS)?.or(Tls {

@@ -21,7 +21,7 @@ pub fn is_public(key: &Secret<String>) -> bool {
 
 /// Opens the configured store; upgrades its schema if processes do that ([`kiln::MIGRATE`]).
 pub async fn open(config: &Config) -> Result<Arc<dyn Store>> {
-    Ok(Arc::new(open_as(config, options(config)?).await?))
+    Ok(Arc::new(open_as(config, options(config).await?).await?))
 }
 
 /// Opens a store with these options as [`open`] does.
@@ -54,7 +54,7 @@ pub async fn open_with(options: Options) -> Result<SqlStore> {
 
 /// Opens the configured store as it is.
 pub async fn open_unchanged(config: &Config) -> Result<SqlStore> {
-    Box::pin(opened(options(config)?, false)).await
+    Box::pin(opened(options(config).await?, false)).await
 }
 
 async fn opened(options: Options, migrate: bool) -> Result<SqlStore> {
@@ -105,17 +105,29 @@ pub(crate) fn other_key(noted: &str) -> anyhow::Error {
     )
 }
 
-/// The options of the store.
-pub fn options(config: &Config) -> Result<Options> {
+/// The options of the store, with the key wherever it is.
+pub async fn options(config: &Config) -> Result<Options> {
+    let options = without_key(config)?;
+    with_key(options, Box::pin(encryption_key::of(config)).await?)
+}
+
+/// Reads the options of the store, but calls nobody for its key: if it is elsewhere, another one stands for it.
+pub(crate) fn check(config: &Config) -> Result<Options> {
+    let options = without_key(config)?;
+    with_key(options, encryption_key::check(config)?.unwrap_or_else(|| Secret::new("0".repeat(32))))
+}
+
+fn with_key(options: Options, key: Secret<String>) -> Result<Options> {
+    let options = Options { key, ..options };
+    options.check().map_err(|error| refused(&options.url, &error))?;
+    Ok(options)
+}
+
+fn without_key(config: &Config) -> Result<Options> {
     let url = config.text(&server::CONNECTION).ok_or_else(|| {
         anyhow!("[database] connection is not set; use for example sqlite:///var/lib/kiln/kiln.db or postgresql://…")
     })?;
-    // Heat has a public default. Everyone with access to the database could then decrypt all credentials in it.
-    let key = match config.secret(&stacks::AUTH_ENCRYPTION_KEY) {
-        Some(key) => key,
-        None => encryption_key::read(config)?,
-    };
-    let mut options = Options::new(url, key);
+    let mut options = Options::new(url, Secret::new(String::new()));
     options.older_keys = config.list(&kiln::OLDER_ENCRYPTION_KEYS).into_iter().map(Secret::new).collect();
     options.encrypt_values = config.flag(&stacks::ENCRYPT_PARAMETERS_AND_PROPERTIES)?;
     options.max_connections = config.number(&server::MAX_POOL_SIZE)?;
@@ -126,7 +138,6 @@ pub fn options(config: &Config) -> Result<Options> {
     }
     options.notifications = kiln_bus::is_configured(config)?;
     options.webhooks = kiln_webhook::is_on(config)?;
-    options.check().map_err(|error| refused(&options.url, &error))?;
     Ok(options)
 }
 
@@ -179,7 +190,8 @@ mod tests {
         let options = |given: &[(&str, &str, String)]| {
             let mut all = vec![("database", "connection", "sqlite::memory:".to_owned())];
             all.extend_from_slice(given);
-            options(&Config::of_options(&all)).map_err(|error| error.to_string())
+            let config = Config::of_options(&all);
+            check(&config).map_err(|error| error.to_string())
         };
         assert!(options(&[]).unwrap_err().starts_with("[DEFAULT] auth_encryption_key is not set"));
         let key = |text: &str| Secret::new(text.to_owned());
@@ -198,7 +210,8 @@ mod tests {
             let key = (DEFAULT, "auth_encryption_key", "0123456789abcdef0123456789abcdef".to_owned());
             let mut all = vec![("database", "connection", "mysql://db/heat".to_owned()), key];
             all.extend_from_slice(given);
-            options(&Config::of_options(&all)).map(|options| options.wsrep_sync_wait).map_err(|error| error.to_string())
+            let config = Config::of_options(&all);
+            check(&config).map(|options| options.wsrep_sync_wait).map_err(|error| error.to_string())
         };
         let wait = |text: &str| [("database", "mysql_wsrep_sync_wait", text.to_owned())];
         assert_eq!(options(&[]), Ok(None));

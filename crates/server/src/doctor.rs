@@ -17,7 +17,7 @@ use tokio::time::Instant;
 use url::Url;
 
 use crate::own_certificate::{CertificateFiles, OF_APIS};
-use crate::{certificate, checks, database, runtime};
+use crate::{certificate, checks, database, encryption_key, runtime};
 
 /// The time for each call.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -101,6 +101,10 @@ fn configuration(config: &Config, report: &mut Report) {
         None => format!("{} files, {errors} errors, {warnings} warnings", config.files().len()),
     };
     report.add("configuration", grade, details, "run 'kiln config check FILE'");
+    if let Ok(Some(source)) = encryption_key::source(config) {
+        // Whether it can be read, the database shows.
+        return report.add("encryption key", Grade::Ok, source.to_string(), "");
+    }
     let key = config.secret(&stacks::AUTH_ENCRYPTION_KEY).map(|key| key.expose().len());
     let (grade, details) = match key {
         Some(length @ (16 | 32)) => {

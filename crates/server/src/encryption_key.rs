@@ -7,14 +7,47 @@ use std::io::{self, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, anyhow};
+use anyhow::{Context as _, Result, anyhow, bail};
 use kiln_config::Config;
 use kiln_config::options::{kiln, stacks};
 use kiln_stack::Chance;
 use kiln_value::Secret;
 
+use crate::secret_source::SecretSource;
+
+const FROM: &str = "[kiln] encryption_key_from";
+
+/// The key of the configuration, wherever it is.
+pub(crate) async fn of(config: &Config) -> Result<Secret<String>> {
+    match source(config)? {
+        Some(source) => source.read(config).await.context(FROM),
+        None => local(config),
+    }
+}
+
+/// Whether the configuration has a key. Nothing is called: a key that is elsewhere is not known.
+pub(crate) fn check(config: &Config) -> Result<Option<Secret<String>>> {
+    match source(config)? {
+        Some(source) => source.check(config).context(FROM).map(|()| None),
+        None => local(config).map(Some),
+    }
+}
+
+/// Where the key is, if it is not on this machine.
+pub(crate) fn source(config: &Config) -> Result<Option<SecretSource>> {
+    let Some(text) = config.text(&kiln::ENCRYPTION_KEY_FROM) else { return Ok(None) };
+    if config.is_set(&stacks::AUTH_ENCRYPTION_KEY) {
+        bail!("{FROM} is set, and [DEFAULT] auth_encryption_key too");
+    }
+    text.parse().map(Some).context(FROM)
+}
+
+fn local(config: &Config) -> Result<Secret<String>> {
+    config.secret(&stacks::AUTH_ENCRYPTION_KEY).map_or_else(|| read(config), Ok)
+}
+
 /// The key in the file.
-pub(crate) fn read(config: &Config) -> Result<Secret<String>> {
+fn read(config: &Config) -> Result<Secret<String>> {
     let file = path(config);
     match fs::read_to_string(&file) {
         Ok(text) => Ok(Secret::new(text.trim().to_owned())),
@@ -31,7 +64,8 @@ pub(crate) fn read(config: &Config) -> Result<Secret<String>> {
 pub(crate) fn make_if_missing(config: &Config) -> Result<()> {
     let file = path(config);
     let has_folder = file.parent().is_some_and(Path::is_dir);
-    if config.secret(&stacks::AUTH_ENCRYPTION_KEY).is_some() || file.exists() || !has_folder {
+    let is_set = config.is_set(&stacks::AUTH_ENCRYPTION_KEY) || config.is_set(&kiln::ENCRYPTION_KEY_FROM);
+    if is_set || file.exists() || !has_folder {
         return Ok(());
     }
     let chance = Chance::from_os();

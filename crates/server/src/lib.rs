@@ -23,13 +23,17 @@ pub mod local_database;
 mod maintenance;
 pub mod own_certificate;
 pub mod owner_only;
+mod passed_sockets;
 pub mod plugins;
 pub mod policy_files;
 mod preflight;
 pub mod reload;
 pub mod report;
 pub mod resource_types;
+#[cfg(test)]
+mod rights;
 pub mod runtime;
+mod secret_source;
 pub mod service_cloud;
 pub mod shown_options;
 pub mod shutdown;

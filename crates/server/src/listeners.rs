@@ -12,6 +12,7 @@ use kiln_web::{Listener, Tls};
 use tokio::net::{TcpListener, UnixListener, UnixStream};
 
 use crate::own_certificate::CertificateFiles;
+use crate::passed_sockets::PassedSockets;
 
 /// Heat's port of the CloudFormation API.
 const CFN_PORT: u16 = 8000;
@@ -35,7 +36,8 @@ impl From<TcpListener> for Listeners {
 }
 
 impl Listeners {
-    /// The sockets of a configuration. `host` and `port` take precedence over `[heat_api] bind_host` and `bind_port`.
+    /// The sockets of a configuration. `host` and `port` take precedence over `[heat_api] bind_host` and `bind_port`. An API whose
+    /// sockets systemd has passed binds no port.
     pub async fn of(config: &Config, host: Option<&str>, port: Option<u16>) -> Result<Self> {
         let has_tcp = config.flag(&kiln::TCP)?;
         if !has_tcp && (host.is_some() || port.is_some()) {
@@ -45,13 +47,15 @@ impl Listeners {
         let port = port.map_or_else(|| config.number(&server::API_BIND_PORT), Ok)?;
         let mode = mode(config)?;
         let mut files = Vec::new();
-        let mut api = Vec::new();
-        if has_tcp {
+        let mut passed = PassedSockets::take()?;
+        let has_api = has_tcp || passed.has_api();
+        let api_tls = if has_api { tls(config, &server::API_CERT_FILE, &server::API_KEY_FILE)? } else { None };
+        let mut api = passed.api(api_tls.as_ref());
+        if has_tcp && api.is_empty() {
             let socket = TcpListener::bind((host.as_str(), port)).await;
             let socket = socket
                 .with_context(|| format!("cannot listen on {host} port {port} ([heat_api] bind_host, bind_port)"))?;
-            let tls = tls(config, &server::API_CERT_FILE, &server::API_KEY_FILE)?;
-            api.push(Listener::from(socket).with_tls(tls));
+            api.push(Listener::from(socket).with_tls(api_tls));
         }
         if let Some((socket, file)) = unix(config, &kiln::API_SOCKET, mode).await? {
             api.push(socket.into());
@@ -62,17 +66,22 @@ impl Listeners {
         }
         let mut cfn = Vec::new();
         if config.flag(&kiln::CFN_API)? {
-            if has_tcp {
+            let has_cfn = has_tcp || passed.has_cfn();
+            let cfn_tls = if has_cfn { tls(config, &server::CFN_CERT_FILE, &server::CFN_KEY_FILE)? } else { None };
+            cfn = passed.cfn(cfn_tls.as_ref());
+            if has_tcp && cfn.is_empty() {
                 let socket = cfn_tcp(config, &host, port).await?;
-                let tls = tls(config, &server::CFN_CERT_FILE, &server::CFN_KEY_FILE)?;
-                cfn.push(Listener::from(socket).with_tls(tls));
+                cfn.push(Listener::from(socket).with_tls(cfn_tls));
             }
             if let Some((socket, file)) = unix(config, &kiln::CFN_SOCKET, mode).await? {
                 cfn.push(socket.into());
                 files.push(file);
-            } else if !has_tcp {
+            }
+            if cfn.is_empty() {
                 tracing::warn!("the CloudFormation API is not served: set [kiln] cfn_socket, or cfn_api = false");
             }
+        } else if passed.has_cfn() {
+            bail!("[kiln] cfn_api is false, but systemd has passed a socket for it");
         }
         let cfn = (!cfn.is_empty()).then(|| cfn.into());
         Ok(Self { api: api.into(), cfn, metrics: None, files })

@@ -107,7 +107,7 @@ impl Runtime {
             return Err(error);
         }
         encryption_key::make_if_missing(config)?;
-        let database_options = database::options(config)?;
+        let database_options = database::options(config).await?;
         let database = database::open_as(config, database_options.clone()).await?;
         let heat_projects = if config.flag(&kiln::IGNORE_HEAT_TABLES)? {
             Arc::default()
@@ -395,7 +395,7 @@ pub fn check_options(config: &Config) -> Vec<anyhow::Error> {
         signalling(config, service).map(drop)
     };
     let checks = [
-        database::options(config).map(drop),
+        database::check(config).map(drop),
         PolicyFiles::of(config).and_then(|files| files.read()).map(drop),
         config.account("keystone_authtoken").and_then(|service| with_service(&service)),
         config.account("trustee").and_then(|trustee| {

@@ -1,4 +1,4 @@
-//! Metrics in the text format of Prometheus, on an address of their own, because they are not for users.
+//! Metrics in the text formats of Prometheus and of `OpenMetrics`, on an address of their own, because they are not for users.
 //!
 //! Parts of Kiln report what happens as events of `tracing` with the target `kiln::metric`: `metric` is the name, `us` the
 //! duration in microseconds if there is one, and other fields are labels. So no crate depends on metrics, and while nobody collects
@@ -14,7 +14,9 @@ use anyhow::{Context as _, Result};
 use axum::Router;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use http::header::CONTENT_TYPE;
+use http::HeaderMap;
+use http::header::{ACCEPT, CONTENT_TYPE};
+use jiff::Timestamp;
 use kiln_stack::Backends;
 use kiln_store::DriftStatus;
 use tokio::net::TcpListener;
@@ -24,6 +26,8 @@ use tracing_subscriber::layer::{Context, Layer};
 
 use kiln_config::Config;
 use kiln_config::options::kiln;
+
+use crate::spans;
 
 /// The target of the events.
 const TARGET: &str = "kiln::metric";
@@ -102,6 +106,51 @@ struct Durations {
     sum: u64,
     /// How many are up to each limit.
     within: [u64; LIMITS.len()],
+    /// The last traced one above the limit before and up to each limit, and above all of them.
+    exemplars: [Option<Exemplar>; LIMITS.len() + 1],
+}
+
+/// A duration, and the trace in which it was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Exemplar {
+    trace: u128,
+    us: u64,
+    time: Timestamp,
+}
+
+/// The form of the text. Only `OpenMetrics` has exemplars.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    Prometheus,
+    OpenMetrics,
+}
+
+impl Form {
+    /// The form that a client prefers, which is the first one in its header `Accept`.
+    fn of(headers: &HeaderMap) -> Self {
+        let accepted = headers.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+        let mut types = accepted.split(',').filter_map(|one| one.split(';').next()).map(str::trim);
+        match types.find(|one| ["text/plain", "application/openmetrics-text"].contains(one)) {
+            Some("application/openmetrics-text") => Self::OpenMetrics,
+            _ => Self::Prometheus,
+        }
+    }
+
+    fn content_type(self) -> &'static str {
+        match self {
+            Self::Prometheus => "text/plain; version=0.0.4; charset=utf-8",
+            Self::OpenMetrics => "application/openmetrics-text; version=1.0.0; charset=utf-8",
+        }
+    }
+
+    /// The lines before the series of a metric.
+    fn head(self, text: &mut String, name: &str, kind: &str, about: &str) {
+        let name = match self {
+            Self::Prometheus => name,
+            Self::OpenMetrics => name.strip_suffix("_total").unwrap_or(name),
+        };
+        _ = write!(text, "# HELP {name} {about}\n# TYPE {name} {kind}\n");
+    }
 }
 
 /// The limits of the durations of a metric.
@@ -110,8 +159,12 @@ fn limits_of(metric: &str) -> &'static [u64; 12] {
 }
 
 impl Durations {
-    fn count(&mut self, us: u64, limits: &[u64; 12]) {
+    fn count(&mut self, us: u64, trace: Option<u128>, limits: &[u64; 12]) {
         self.sum += us;
+        let place = limits.partition_point(|limit| *limit < us);
+        if let (Some(trace), Some(exemplar)) = (trace, self.exemplars.get_mut(place)) {
+            *exemplar = Some(Exemplar { trace, us, time: crate::now() });
+        }
         for (limit, count) in limits.iter().zip(&mut self.within) {
             *count += u64::from(us <= *limit);
         }
@@ -159,11 +212,11 @@ impl Table {
         let series = self.0.entry(key).or_default();
         series.count += 1;
         if let Some(us) = sample.us {
-            series.durations.get_or_insert_default().count(us, limits_of(metric));
+            series.durations.get_or_insert_default().count(us, sample.trace, limits_of(metric));
         }
     }
 
-    fn write(&self, text: &mut String) {
+    fn write(&self, form: Form, text: &mut String) {
         for (metric, about) in ABOUT {
             let mut series = self.0.iter().filter(|((name, _), _)| *name == metric).peekable();
             let Some((_, first)) = series.peek() else { continue };
@@ -171,18 +224,18 @@ impl Table {
                 Some(_) => (format!("kiln_{metric}_seconds"), "histogram"),
                 None => (format!("kiln_{metric}_total"), "counter"),
             };
-            _ = write!(text, "# HELP {name} {about}\n# TYPE {name} {kind}\n");
+            form.head(text, &name, kind, about);
             for ((_, labels), series) in series {
-                series.write(&name, labels, limits_of(metric), text);
+                series.write(&name, labels, limits_of(metric), form, text);
             }
         }
     }
 }
 
 impl Series {
-    fn write(&self, name: &str, labels: &str, limits: &[u64; 12], text: &mut String) {
+    fn write(&self, name: &str, labels: &str, limits: &[u64; 12], form: Form, text: &mut String) {
         let count = self.count;
-        let Some(Durations { sum, within }) = &self.durations else {
+        let Some(Durations { sum, within, exemplars }) = &self.durations else {
             _ = if labels.is_empty() {
                 writeln!(text, "{name} {count}")
             } else {
@@ -190,10 +243,15 @@ impl Series {
             };
             return;
         };
-        for (limit, within) in limits.iter().zip(within) {
-            _ = writeln!(text, "{name}_bucket{{{labels},le=\"{}\"}} {within}", Seconds(*limit));
+        let limits = limits.iter().map(|limit| Seconds(*limit).to_string()).chain(["+Inf".to_owned()]);
+        for ((limit, within), exemplar) in limits.zip(within.iter().chain([&count])).zip(exemplars) {
+            _ = write!(text, "{name}_bucket{{{labels},le=\"{limit}\"}} {within}");
+            if let (Form::OpenMetrics, Some(Exemplar { trace, us, time })) = (form, exemplar) {
+                let at = Seconds(u64::try_from(time.as_microsecond()).unwrap_or_default());
+                _ = write!(text, " # {{trace_id=\"{trace:032x}\"}} {} {at}", Seconds(*us));
+            }
+            text.push('\n');
         }
-        _ = writeln!(text, "{name}_bucket{{{labels},le=\"+Inf\"}} {count}");
         _ = writeln!(text, "{name}_sum{{{labels}}} {}", Seconds(*sum));
         _ = writeln!(text, "{name}_count{{{labels}}} {count}");
     }
@@ -219,6 +277,7 @@ struct Sample {
     metric: String,
     labels: String,
     us: Option<u64>,
+    trace: Option<u128>,
 }
 
 impl Sample {
@@ -254,7 +313,7 @@ pub struct Collector;
 
 impl<S: Subscriber> Layer<S> for Collector {
     fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
-        let mut sample = Sample::default();
+        let mut sample = Sample { trace: spans::trace(), ..Sample::default() };
         event.record(&mut sample);
         TABLE.lock().unwrap_or_else(PoisonError::into_inner).count(sample);
     }
@@ -281,12 +340,12 @@ pub async fn listener(config: &Config) -> Result<Option<TcpListener>> {
 
 /// `GET /metrics`, and `GET /livez`: 200 as long as the process works, for engines too.
 pub fn router(backends: Backends) -> Router {
-    let metrics = get(move || scrape(backends.clone()));
+    let metrics = get(move |headers: HeaderMap| scrape(backends.clone(), Form::of(&headers)));
     Router::new().route("/metrics", metrics).route("/livez", get(|| async { kiln_web::alive() }))
 }
 
 /// What this process knows is told without a database too.
-async fn scrape(backends: Backends) -> Response {
+async fn scrape(backends: Backends, form: Form) -> Response {
     let mut text = String::new();
     // Before the calls of this request.
     let waited = backends.store.oldest_call();
@@ -308,9 +367,12 @@ async fn scrape(backends: Backends) -> Response {
     }
     gauge(&mut text, "build_info", "The version of this process.");
     _ = writeln!(text, "kiln_build_info{{version=\"{}\"}} 1", env!("CARGO_PKG_VERSION"));
-    process(&mut text);
-    TABLE.lock().unwrap_or_else(PoisonError::into_inner).write(&mut text);
-    ([(CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8")], text).into_response()
+    process(form, &mut text);
+    TABLE.lock().unwrap_or_else(PoisonError::into_inner).write(form, &mut text);
+    if form == Form::OpenMetrics {
+        text.push_str("# EOF\n");
+    }
+    ([(CONTENT_TYPE, form.content_type())], text).into_response()
 }
 
 fn gauge(text: &mut String, name: &str, about: &str) {
@@ -363,15 +425,13 @@ async fn of_database(backends: &Backends) -> Result<String, kiln_store::Error> {
 const TICKS: f64 = 100.0;
 
 /// Processor, memory and files of this process, with the usual names.
-fn process(text: &mut String) {
+fn process(form: Form, text: &mut String) {
     // The name of the program, in brackets, may contain spaces.
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     let mut numbers = stat.rsplit(')').next().unwrap_or_default().split_whitespace().skip(11);
     let mut ticks = || numbers.next()?.parse::<f64>().ok();
     if let (Some(user), Some(system)) = (ticks(), ticks()) {
-        text.push_str(
-            "# HELP process_cpu_seconds_total Time of the processors.\n# TYPE process_cpu_seconds_total counter\n",
-        );
+        form.head(text, "process_cpu_seconds_total", "counter", "Time of the processors.");
         _ = writeln!(text, "process_cpu_seconds_total {:.2}", (user + system) / TICKS);
     }
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
@@ -405,7 +465,7 @@ mod tests {
         }
         table.count(Sample { metric: "unknown".to_owned(), ..Sample::default() });
         let mut text = String::new();
-        table.write(&mut text);
+        table.write(Form::Prometheus, &mut text);
         let label = "route=\"/{tenant_id}/\\\"x\\\"\"";
         for line in [
             "# TYPE kiln_requests_seconds histogram".to_owned(),
@@ -419,6 +479,45 @@ mod tests {
             assert!(text.lines().any(|have| have == line), "{line} in\n{text}");
         }
         assert!(!text.contains("unknown"));
+    }
+
+    #[test]
+    fn a_bucket_has_the_trace_of_its_last_duration() {
+        let mut table = Table(BTreeMap::new());
+        table.start();
+        for (us, trace) in [(30_000, Some(1)), (40_000, Some(0xab)), (45_000, None), (70_000_000, Some(2))] {
+            let mut sample = Sample { metric: "requests".to_owned(), us: Some(us), trace, ..Sample::default() };
+            sample.label("route", "none");
+            table.count(sample);
+        }
+        let text = |form| {
+            let mut text = String::new();
+            table.write(form, &mut text);
+            text
+        };
+        let open = text(Form::OpenMetrics);
+        let exemplars: Vec<&str> =
+            open.lines().filter_map(|line| line.rsplit_once(' ')?.0.split_once(" # ")).map(|(_, one)| one).collect();
+        let trace = |number: u128| format!("{{trace_id=\"{number:032x}\"}}");
+        assert_eq!(exemplars, [format!("{} 0.04", trace(0xab)), format!("{} 70", trace(2))]);
+        assert!(open.contains("le=\"0.05\"} 3 # {trace_id=") && open.contains("le=\"+Inf\"} 4 # {trace_id="));
+        // The name of a counter has its ending in its series only.
+        assert!(open.contains("# TYPE kiln_doorbells counter\nkiln_doorbells_total 0\n"));
+        let plain = text(Form::Prometheus);
+        assert!(plain.contains("# TYPE kiln_doorbells_total counter\nkiln_doorbells_total 0\n"));
+        assert!(!plain.contains(" # "));
+    }
+
+    #[test]
+    fn the_first_form_that_a_client_accepts_is_sent() {
+        for (accept, form) in [
+            ("application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1", Form::OpenMetrics),
+            ("text/plain;version=0.0.4, application/openmetrics-text;q=0.1", Form::Prometheus),
+            ("*/*", Form::Prometheus),
+        ] {
+            assert_eq!(Form::of(&HeaderMap::from_iter([(ACCEPT, accept.parse().unwrap())])), form, "{accept}");
+        }
+        assert_eq!(Form::of(&HeaderMap::new()), Form::Prometheus);
     }
 
     #[test]

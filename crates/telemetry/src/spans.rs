@@ -293,6 +293,11 @@ pub(crate) fn ids() -> (Ids, Option<String>) {
     with_present(|data| (data.ids.clone(), trace(data).map(|trace| format!("{trace:032x}")))).unwrap_or_default()
 }
 
+/// The ID of the trace of the present work, if that is sent.
+pub(crate) fn trace() -> Option<u128> {
+    with_present(|data| Some(data.place.filter(|place| place.is_sampled)?.trace)).flatten()
+}
+
 /// The origin of the present work.
 pub(crate) fn origin() -> Option<Origin> {
     with_present(|data| Origin {

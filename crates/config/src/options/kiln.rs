@@ -97,6 +97,11 @@ options! {
         "File with the key if [DEFAULT] auth_encryption_key is not set. A service makes a key there once, if the folder exists: back \
          it up, and copy it to the other hosts.",
     ).default("/var/lib/kiln/auth_encryption_key");
+    ENCRYPTION_KEY_FROM = own(
+        "encryption_key_from", Text,
+        "Where the key is read at each start, instead of [DEFAULT] auth_encryption_key: vault:PATH#FIELD (see [vault]), or \
+         barbican:ID for a secret that the user of [keystone_authtoken] may read.",
+    );
     MIGRATE = own(
         "migrate", Choice(&["auto", "manual"]),
         "Who upgrades the schema of the database: each process at its start, or the operator, by 'kiln manage db sync', with an \

@@ -1,6 +1,7 @@
 //! The engine with simulated clouds and databases in memory.
 
 mod actions;
+mod cluster_size;
 mod couriers;
 mod groups;
 mod growth;

@@ -72,7 +72,7 @@ impl HeatManageArgs {
 }
 
 async fn store(config: &Config) -> Outcome<SqlStore> {
-    Ok(Box::pin(database::open_with(database::options(config)?)).await?)
+    Ok(Box::pin(database::open_with(database::options(config).await?)).await?)
 }
 
 fn failing<T>(result: Result<T, kiln_store::Error>) -> Outcome<T> {
@@ -261,7 +261,7 @@ pub(crate) struct UpdateParamsArgs {
 
 impl UpdateParamsArgs {
     async fn run(self, config: &Config) -> Outcome {
-        let mut options = database::options(config)?;
+        let mut options = database::options(config).await?;
         options.encrypt_values = self.crypt_operation == CryptOperation::Encrypt;
         options.older_keys.extend(self.previous_encryption_key.map(kiln_value::Secret::new));
         let rows = failing(database::open_with(options).await?.reencrypt().await)?;

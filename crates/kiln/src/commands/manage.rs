@@ -1,5 +1,6 @@
 //! `kiln manage …`: the commands of `heat-manage` and `heat-keystone-setup-domain`.
 
+mod archive;
 mod doctor;
 mod failures;
 mod maintenance;
@@ -8,14 +9,17 @@ pub(crate) mod setup_domain;
 mod take_over;
 mod who_uses;
 
-use clap::{Args, ValueEnum};
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum, ValueHint};
 use kiln_config::options::kiln;
 use kiln_config::{Config, ConfigArgs};
 use kiln_console::output::{Cell, Format, List, OutputArgs, print};
 use kiln_server::{database, policy_files};
-use kiln_store::Retention;
+use kiln_store::{Retention, Store as _};
 use kiln_value::Value;
 
+use self::archive::Archive;
 use crate::cli::Global;
 use crate::commands::confirm::ConfirmArgs;
 use crate::commands::effect::Effect;
@@ -82,7 +86,7 @@ pub(crate) struct SyncArgs {
 
 impl SyncArgs {
     async fn run(self, _: &Global) -> Outcome {
-        database::open_with(database::options(&Config::load(&self.config)?)?).await?;
+        database::open_with(database::options(&Config::load(&self.config)?).await?).await?;
         Ok(print("The database schema is up to date.\n")?)
     }
 }
@@ -159,6 +163,7 @@ pub(crate) struct ListArgs {
 #[command(after_help = "\
 Examples:
   kiln manage purge-deleted --days 30
+  kiln manage purge-deleted --days 30 --archive purged.jsonl
   kiln manage purge-deleted --days 0        purge all deleted stacks")]
 pub(crate) struct PurgeArgs {
     #[command(flatten)]
@@ -167,6 +172,10 @@ pub(crate) struct PurgeArgs {
     /// themselves
     #[arg(long, value_name = "DAYS", default_value_t = 90)]
     days: u32,
+    /// Write the stacks with their resources, operations and events to a file first, one JSON object a line; lines are
+    /// added to those in the file
+    #[arg(long, value_name = "FILE", value_hint = ValueHint::FilePath)]
+    archive: Option<PathBuf>,
     #[command(flatten)]
     confirm: ConfirmArgs,
 }
@@ -206,7 +215,7 @@ enum Values {
 
 impl UpdateParamsArgs {
     async fn run(self, _: &Global) -> Outcome {
-        let mut options = database::options(&Config::load(&self.config)?)?;
+        let mut options = database::options(&Config::load(&self.config)?).await?;
         if let Some(values) = self.values {
             options.encrypt_values = values == Values::Encrypt;
         }
@@ -244,11 +253,16 @@ impl PurgeArgs {
         let question = format!("Purge stacks that were deleted more than {} days ago [y/N]? ", self.days);
         self.confirm.if_demanded(&question).await?;
         let config = Config::load(&self.config)?;
-        let store = database::open(&config).await?;
+        let store = database::open_as(&config, database::options(&config).await?).await?;
         let age = std::time::Duration::from_secs(u64::from(self.days) * 86_400);
         let now = store.now().await.map_err(|error| Failure::new(error.to_string()))?;
         let retention = Retention { deleted_before: now - age, operations: 0 };
         let mut total = 0;
+        if let Some(file) = &self.archive {
+            let (stacks, rows) = Box::pin(Archive::open(file)?.purge(&store, retention.deleted_before)).await?;
+            total += rows;
+            print(&format!("Archived {stacks} stacks.\n"))?;
+        }
         loop {
             let rows = store.forget(&retention).await.map_err(|error| Failure::new(error.to_string()))?;
             total += rows;

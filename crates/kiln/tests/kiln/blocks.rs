@@ -112,6 +112,13 @@ const LISTED: &[(&str, &str, Treatment)] = &[
         By(TAKE_OVER),
     ),
     ("docs/moving-from-heat.md", "Project 345de0", Not("the stacks of a cloud of its own")),
+    (
+        "docs/operating.md",
+        "systemctl enable --now kiln.socket",
+        Not("systemd runs in no test; packaging/deb/check reads the units"),
+    ),
+    ("docs/rights.md", "\"stacks:environment\"", By("crates/server/src/rights.rs")),
+    ("docs/rights.md", "openstack application credential", Not("a command of Keystone's client")),
     ("docs/moving-from-heat.md", "systemctl stop heat-api", Not("it stops the services of a host with a Heat")),
     (
         "docs/moving-from-heat.md",

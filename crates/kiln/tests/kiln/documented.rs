@@ -70,7 +70,8 @@ pub(crate) fn runs(page: &str) -> bool {
 }
 
 const OTHER_PAGES: [&str; 3] = ["README.md", "examples/README.md", "docs/topology.md"];
-const MANUAL: [&str; 23] = [
+const MANUAL: [&str; 24] = [
+    "docs/rights.md",
     "docs/first-stack.md",
     "docs/first-server.md",
     "docs/templates.md",

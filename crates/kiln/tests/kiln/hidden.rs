@@ -335,6 +335,14 @@ impl World {
                 };
                 events.iter().map(of).collect()
             }
+            Door::Archive => {
+                self.kiln(&Self::content("create", &["--wait", "--poll", "0.05", "gone"], "planted-given")).ok();
+                self.kiln(&["stack", "delete", "--wait", "--poll", "0.05", "gone"]).ok();
+                let purge = ["manage", "purge-deleted", "--days", "0", "--archive", "purged.jsonl"];
+                let told = self.folder.run(&[&purge[..], &["--config-file", "kiln.conf"]].concat()).ok();
+                assert!(told.starts_with("Archived 2 stacks."), "{told}");
+                std::fs::read_to_string(self.folder.path().join("purged.jsonl")).unwrap()
+            }
             Door::Export => {
                 for tool in ["terraform", "openstack"] {
                     let objects = self.kiln(&["stack", "release", "main", "--dry-run", "--to", tool]).ok();

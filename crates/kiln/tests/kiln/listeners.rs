@@ -1,8 +1,13 @@
 //! Where a service listens: TLS with certificates that are renewed, and Unix sockets.
 
+use std::net::TcpListener;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
 
 use kiln_testcloud::Testcloud;
 use rustls::pki_types::pem::PemObject as _;
@@ -15,6 +20,7 @@ use tokio_rustls::client::TlsStream;
 
 use crate::run::{Folder, Ran};
 use crate::running::Running;
+use crate::wire;
 
 fn data(name: &str) -> PathBuf {
     PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../server/tests/data/tls")).join(name)
@@ -187,4 +193,57 @@ async fn a_taken_port_of_the_cloudformation_api_stops_the_start() {
          or [kiln] cfn_api = false"
     );
     assert!(ran.code == 1 && ran.err.contains(&expected), "{}", ran.err);
+}
+
+/// `kiln` with a socket that systemd has opened, and its name.
+fn with_socket(folder: &Folder, socket: &TcpListener, name: &str, config: &str) -> Command {
+    let kiln = folder.kiln(&["serve", "--config-file", config]);
+    let mut shell = Command::new("/bin/sh");
+    shell.args(["-c", "LISTEN_FDS=1 LISTEN_PID=$$ exec \"$0\" \"$@\" 3<&0 0</dev/null"]);
+    shell.arg(kiln.get_program()).args(kiln.get_args()).current_dir(folder.path()).env_clear();
+    shell.envs(kiln.get_envs().filter_map(|(variable, value)| Some((variable, value?))));
+    shell.env("LISTEN_FDNAMES", name).stdin(OwnedFd::from(socket.try_clone().unwrap()));
+    shell
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restart_with_a_socket_of_systemd_loses_no_connection() {
+    let folder = Folder::new("passed-socket");
+    let cloud = Testcloud::builder().start().await.unwrap();
+    // Its port cannot be bound.
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port();
+    let config = folder.configured(&cloud, "[kiln]\ncfn_api = false\n");
+    let text = std::fs::read_to_string(&config).unwrap();
+    folder.write("kiln.conf", &text.replace("bind_port = 0", &format!("bind_port = {port}")));
+    let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = socket.local_addr().unwrap().to_string();
+
+    let refused = Ran::from(with_socket(&folder, &socket, "web", &config).output().unwrap());
+    assert!(refused.code != 0 && refused.err.contains("has the name \"web\""), "{}", refused.err);
+
+    let start = || Running::start(with_socket(&folder, &socket, "api", &config));
+    let mut service = start();
+    assert_eq!(service.url(), format!("http://{address}"));
+    let is_over = Arc::new(AtomicBool::new(false));
+    let (stop, at) = (Arc::clone(&is_over), address.clone());
+    let load = std::thread::spawn(move || {
+        let mut answered = 0;
+        while !stop.load(Ordering::SeqCst) {
+            assert_eq!(wire::status(&wire::get(&at, "/healthcheck")), 200);
+            answered += 1;
+        }
+        answered
+    });
+    for _ in 0..2 {
+        std::thread::sleep(Duration::from_millis(300));
+        let (code, log) = service.stop();
+        assert_eq!(code, 0, "{log}");
+        // Clients connect meanwhile, and wait.
+        std::thread::sleep(Duration::from_millis(300));
+        service = start();
+        service.url();
+    }
+    is_over.store(true, Ordering::SeqCst);
+    assert!(load.join().unwrap() > 20);
 }

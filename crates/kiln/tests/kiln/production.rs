@@ -239,6 +239,49 @@ async fn a_project_has_a_budget_and_guests_are_never_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn the_key_can_be_in_barbican() {
+    let folder = Folder::new("key-in-barbican");
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let (key, heat) = ("fedcba9876543210fedcba9876543210", cloud.users().heat);
+    let keep = "heat_template_version: 2018-08-31\nparameters: {key: {type: string, hidden: true}}\nresources:\n  kept:\n    \
+                type: OS::Barbican::Secret\n    properties: {payload: {get_param: key}}\n";
+    folder.write("keep.yaml", keep);
+    let as_heat = |args: &[&str]| {
+        let mut command = folder.kiln(&[&["--local"], args].concat());
+        command.env("OS_AUTH_URL", cloud.auth_url()).env("OS_USERNAME", heat.user).env("OS_PASSWORD", heat.password);
+        Ran::from(command.env("OS_PROJECT_NAME", heat.project).output().unwrap())
+    };
+    as_heat(&["stack", "create", "-t", "keep.yaml", "--parameter", &format!("key={key}"), "keep"]).ok();
+    let show = ["stack", "resource", "show", "keep", "kept", "-f", "json"];
+    let id = as_heat(&show).json()["physical_resource_id"].as_str().unwrap().to_owned();
+    let path = folder.configured(&cloud, &format!("[kiln]\ncfn_api = false\nencryption_key_from = barbican:{id}\n"));
+    let both = folder.run(&["serve", "--config-file", &path]);
+    assert!(both.err.contains("encryption_key_from is set, and [DEFAULT] auth_encryption_key too"), "{}", both.err);
+    let text = std::fs::read_to_string(&path).unwrap();
+    let text = text.replace("auth_encryption_key = 0123456789abcdef0123456789abcdef\n", "");
+    folder.write("kiln.conf", &text);
+    let service = Running::start(folder.kiln(&["serve", "--config-file", &path]));
+    folder.write("t.yaml", "heat_template_version: 2018-08-31\n");
+    let args = ["stack", "create", "-t", "t.yaml", "one"];
+    Ran::from(folder.client(&cloud, &service.url(), &args).output().unwrap()).ok();
+    let (code, log) = service.stop();
+    assert!(code == 0 && !log.contains(key), "{log}");
+    // It was this key.
+    folder.write("kiln.conf", &text.replace("encryption_key_from", "#"));
+    let with = |key: &str| {
+        let mut command = folder.kiln(&["manage", "doctor", "--config-file", &path, "-f", "json"]);
+        let found = Ran::from(command.env("OS_DEFAULT__AUTH_ENCRYPTION_KEY", key).output().unwrap());
+        let found: Vec<Value> = serde_json::from_str(&found.out).unwrap();
+        found.iter().find(|row| row["check"] == "stored credentials").unwrap()["result"].clone()
+    };
+    assert_eq!((with(key), with("0123456789abcdef0123456789abcdef")), (json!("ok"), json!("failed")));
+    // An unknown secret is named, and no key is made instead.
+    folder.write("kiln.conf", &text.replace(&id, "none"));
+    let refused = folder.run(&["serve", "--config-file", &path]);
+    assert!(refused.code != 0 && refused.err.contains("barbican:none"), "{}", refused.err);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_missing_key_is_made_once_and_another_one_is_refused() {
     let folder = Folder::new("made-key");
     let cloud = Testcloud::builder().start().await.unwrap();

@@ -342,6 +342,74 @@ async fn engines_purge_deleted_stacks_when_the_operator_says_so() {
     assert_eq!(second.stop().0, 0);
 }
 
+/// A stack is purged after its line is in the archive, and has only one.
+#[tokio::test(flavor = "multi_thread")]
+async fn purged_stacks_are_archived_before() {
+    let folder = Folder::new("archive");
+    let cloud = Testcloud::builder().start().await.unwrap();
+    let config = folder.configured(&cloud, "[kiln]\ncfn_api = false\n");
+    let service = Running::start(folder.kiln(&["serve", "--config-file", &config]));
+    folder.write("t.yaml", "heat_template_version: 2018-08-31\nresources: {word: {type: OS::Heat::RandomString}}\n");
+    let mut ids = Vec::new();
+    for name in ["one", "two"] {
+        let create = ["stack", "create", "--wait", "-t", "t.yaml", name, "-f", "value", "-c", "id"];
+        ids.push(Ran::from(folder.client(&cloud, &service.url(), &create).output().unwrap()).ok().trim().to_owned());
+        let delete = ["stack", "delete", "--wait", name];
+        Ran::from(folder.client(&cloud, &service.url(), &delete).output().unwrap()).ok();
+    }
+    assert_eq!(service.stop().0, 0);
+    let file = folder.path().join("purged.jsonl");
+    let purge = || {
+        let args = ["manage", "purge-deleted", "--days", "0", "--archive", "purged.jsonl", "--config-file", &config];
+        folder.run(&args)
+    };
+    let database = Box::pin(Database::connect(format!("sqlite://{}/kiln.db", folder.path().display()))).await.unwrap();
+    let count = async || {
+        let count = Statement::from_string(database.get_database_backend(), "SELECT count(*) FROM kiln_stack");
+        database.query_one_raw(count).await.unwrap().unwrap().try_get_by_index::<i64>(0).unwrap()
+    };
+    let lines = || -> Vec<serde_json::Value> {
+        let text = std::fs::read_to_string(&file).unwrap();
+        text.lines().map(|line| serde_json::from_str(line).unwrap_or_else(|error| panic!("{error}: {line}"))).collect()
+    };
+    // A file that is no archive stays as it is, and so do the stacks.
+    for other in ["other\n", "other"] {
+        folder.write("purged.jsonl", other);
+        let refused = purge();
+        assert!(refused.code != 0 && refused.err.contains("line 1 is no stack"), "{refused:?}");
+        assert_eq!((std::fs::read_to_string(&file).unwrap().as_str(), count().await), (other, 2));
+    }
+    std::fs::remove_file(&file).unwrap();
+    // It ends between the archive and the purge.
+    database
+        .execute_unprepared("CREATE TRIGGER no BEFORE DELETE ON kiln_stack BEGIN SELECT RAISE(ABORT, 'no'); END")
+        .await
+        .unwrap();
+    assert_ne!(purge().code, 0);
+    assert_eq!((lines().len(), count().await), (2, 2));
+    database.execute_unprepared("DROP TRIGGER no").await.unwrap();
+    // It was killed in the second line.
+    let text = std::fs::read_to_string(&file).unwrap();
+    folder.write("purged.jsonl", &text[..text.len() - 9]);
+    assert_eq!(purge().ok().lines().next(), Some("Archived 1 stacks."));
+    assert_eq!(count().await, 0);
+    let archived = lines();
+    assert_eq!(archived.iter().map(|line| line["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>(), ids);
+    let one = &archived[0];
+    assert_eq!((&one["name"], &one["status"]), (&"one".into(), &"DELETE_COMPLETE".into()));
+    let actions = |list: &serde_json::Value| {
+        list.as_array().unwrap().iter().map(|one| one["action"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(actions(&one["operations"]), ["DELETE", "CREATE"]);
+    assert_eq!(
+        actions(&one["events"]),
+        ["CREATE", "CREATE", "CREATE", "CREATE", "DELETE", "DELETE", "DELETE", "DELETE"]
+    );
+    let permissions = std::os::unix::fs::PermissionsExt::mode(&std::fs::metadata(&file).unwrap().permissions());
+    assert_eq!(permissions & 0o777, 0o600);
+    assert_eq!(purge().ok(), "Archived 0 stacks.\nPurged 0 rows.\n");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn objects_stay_that_are_retained_or_were_there_before() {
     let folder = Folder::new("retained");

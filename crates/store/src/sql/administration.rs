@@ -118,6 +118,33 @@ impl SqlStore {
         }
     }
 
+    /// The stacks that [`Self::purge_deleted`] would purge, the oldest deletions first.
+    pub async fn purgeable(&self, before: Timestamp, limit: u64) -> Result<Vec<StackId>, Error> {
+        let select = super::housekeeping::forgettable(micros(before), limit);
+        self.retry(|| async {
+            let rows = self.reader.query_all(&select).await?;
+            rows.iter().map(|row| Columns::of(row).parsed()).collect()
+        })
+        .await
+    }
+
+    /// Purges deleted stacks, all in one transaction after most of their events. Returns the number of rows.
+    pub async fn purge_these(&self, stacks: &[StackId]) -> Result<u64, Error> {
+        let select = Query::select()
+            .column("id")
+            .from(schema::STACK)
+            .and_where(Expr::col("id").is_in(stacks.iter().map(ToString::to_string)))
+            .and_where(Expr::col("deleted").is_not_null())
+            .to_owned();
+        let mut gone = 0;
+        loop {
+            match self.forget_these(&select).await? {
+                0 => return Ok(gone),
+                rows => gone += rows,
+            }
+        }
+    }
+
     /// The stack of a resource.
     pub async fn stack_of(&self, resource: ResourceId) -> Result<Option<StackId>, Error> {
         let select = Query::select()

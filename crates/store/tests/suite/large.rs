@@ -1,13 +1,13 @@
-//! How much a purge and a page of a list read, however many rows there are. With `--ignored`, there are a million events and
-//! 100,000 stacks.
+//! How much a purge, a page of a list and a claim read, however many rows there are. With `--ignored`, there are a million events
+//! and 100,000 stacks.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use kiln_store::{Batch, Event, EventQuery, Retention, StackQuery, Store};
+use kiln_store::{Batch, Claimable, Event, EventQuery, NewStack, Retention, StackQuery, Store};
 use sea_orm::{ConnectionTrait, DatabaseConnection, DbBackend, Statement};
 
 use crate::bed::{Bed, beds};
-use crate::make::{PROJECT, at, claimed, deleting, event, stack};
+use crate::make::{PROJECT, at, claim_as, claimed, deleting, engine, event, stack};
 
 /// The ID of a copy with a number, as the database computes it.
 const ID: &str = "CONCAT('00000000-0000-0000-0000-', SUBSTR(CAST(1000000000000 + {n} AS CHAR(13)), 2))";
@@ -43,13 +43,13 @@ impl Node {
     }
 
     /// Copies a row, ten times for one digit, a hundred times for two. `{n}` in a column that differs is the number of the copy.
-    async fn copy(&self, table: &str, id: &str, digits: usize, same: &str, different: &[(&str, &str)]) {
+    async fn copy(&self, table: &str, key: &str, id: &str, digits: usize, same: &str, different: &[(&str, &str)]) {
         let numbers: Vec<String> = (0..digits).map(|place| format!("digit d{place}")).collect();
         let terms: Vec<String> = (0..digits).map(|place| format!("d{place}.d * 1{}", "0".repeat(place))).collect();
         let (names, values): (Vec<_>, Vec<_>) = different.iter().copied().unzip();
         let values = values.join(", ").replace("{n}", &format!("({})", terms.join(" + ")));
         let (names, numbers) = (names.join(", "), numbers.join(", "));
-        let select = format!("SELECT {values}, {same} FROM {table}, {numbers} WHERE {table}.id = '{id}'");
+        let select = format!("SELECT {values}, {same} FROM {table}, {numbers} WHERE {table}.{key} = '{id}'");
         self.execute(&format!("INSERT INTO {table} ({names}, {same}) {select}")).await;
         if self.0.get_database_backend() == DbBackend::Postgres {
             // As the server does on its own a minute after many rows were written.
@@ -106,7 +106,8 @@ async fn purge_events(digits: usize, keep: u64) {
             let (origin, lease) = claimed(&*bed.store, "origin").await;
             let first = event(&origin, "a", 1);
             bed.store.commit(lease, with(first.clone())).await.unwrap();
-            node.copy("kiln_event", &first.id.to_string(), digits, OF_EVENT, &[("id", ID), ("stack", STACK)]).await;
+            node.copy("kiln_event", "id", &first.id.to_string(), digits, OF_EVENT, &[("id", ID), ("stack", STACK)])
+                .await;
             let all = 10_i64.pow(u32::try_from(digits).unwrap());
             let (mut steps, mut others) = (0, 2);
             let read = node
@@ -165,7 +166,7 @@ async fn purge_stack(digits: usize) {
             let first = event(&origin, "a", 1);
             bed.store.commit(lease, with(first.clone())).await.unwrap();
             let id = format!("'{}'", origin.id);
-            node.copy("kiln_event", &first.id.to_string(), digits, OF_EVENT, &[("id", ID), ("stack", &id)]).await;
+            node.copy("kiln_event", "id", &first.id.to_string(), digits, OF_EVENT, &[("id", ID), ("stack", &id)]).await;
             bed.store.commit(lease, deleting(origin.generation)).await.unwrap();
             let mut steps = 0;
             loop {
@@ -203,7 +204,7 @@ async fn list_page(digits: usize) {
             let node = Node::of(&bed).await;
             let origin = bed.store.create_stack(stack("origin")).await.unwrap();
             let different = [("id", ID), ("name", ID), ("live_name", ID), ("created", "{n}")];
-            node.copy("kiln_stack", &origin.id.to_string(), digits, OF_STACK, &different).await;
+            node.copy("kiln_stack", "id", &origin.id.to_string(), digits, OF_STACK, &different).await;
             let half = 10_i64.pow(u32::try_from(digits).unwrap()) / 2;
             let middle = format!("00000000-0000-0000-0000-{half:012}").parse().unwrap();
             for marker in [None, Some(middle)] {
@@ -231,4 +232,74 @@ async fn a_page_reads_its_stacks_only() {
 #[ignore = "takes minutes: a part of .ci/run nightly"]
 async fn a_page_of_a_hundred_thousand_stacks_reads_its_stacks_only() {
     list_page(5).await;
+}
+
+/// Stacks of a project with many that wait, all older than the only stack of each of 999 other projects.
+async fn claims_of_a_thousand_projects(digits: usize) {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        if bed.is_shared() {
+            let node = Node::of(&bed).await;
+            let origin = bed.store.create_stack(stack("origin")).await.unwrap().id.to_string();
+            let different = [("id", ID), ("name", ID), ("live_name", ID), ("created", "{n}"), ("due", "{n}")];
+            node.copy("kiln_stack", "id", &origin, digits, OF_STACK, &different).await;
+            let of_lease = "owner, epoch, expires, writes, ttl, released";
+            node.copy("kiln_lease", "stack", &origin, digits, of_lease, &[("stack", ID)]).await;
+            let mut others = Vec::new();
+            for number in 1..1_000 {
+                let project = format!("p{number}");
+                let new = NewStack { now: at(number), project, ..stack("only") };
+                others.push(bed.store.create_stack(new).await.unwrap().id);
+            }
+            let all = 10_i64.pow(u32::try_from(digits).unwrap());
+            // A claim takes the oldest and reads no more, however many wait.
+            let read = node
+                .measured(&bed, "kiln_stack", async |store: &dyn Store| {
+                    let (start, owner) = (Instant::now(), engine());
+                    for _ in 0..10 {
+                        assert_eq!(claim_as(store, owner, Claimable::Free, 10).await.len(), 10);
+                    }
+                    println!("{all} stacks wait: ten claims of ten take {:?}", start.elapsed());
+                })
+                .await;
+            println!("{all} stacks wait: ten claims of ten read {read} rows");
+            assert!(read <= 5_000, "{read} rows");
+            // The big project has its share.
+            let busy = [PROJECT.to_owned()];
+            let mut won = Vec::new();
+            let read = node
+                .measured(&bed, "kiln_stack", async |store: &dyn Store| {
+                    let (start, owner) = (Instant::now(), engine());
+                    while won.len() < others.len() {
+                        let leases = claim_as(store, owner, Claimable::OfOtherProjects(&busy), 64).await;
+                        assert!(!leases.is_empty(), "{} of {}", won.len(), others.len());
+                        won.extend(leases.iter().map(|lease| lease.stack));
+                    }
+                    println!("{all} stacks wait: the claims of {} others take {:?}", won.len(), start.elapsed());
+                    let start = Instant::now();
+                    assert!(claim_as(store, owner, Claimable::OfOtherProjects(&busy), 64).await.is_empty());
+                    println!(
+                        "{all} stacks wait: a search for others, of which there are none, takes {:?}",
+                        start.elapsed()
+                    );
+                })
+                .await;
+            println!("{all} stacks wait: the claims of others read {read} rows");
+            assert_eq!(won, others, "the oldest first");
+            // Each search looks at all that wait once, and at no stack at rest.
+            assert!(read <= 20 * (all + 2_000), "{read} rows of {all}");
+        }
+        bed.end().await;
+    }
+}
+
+#[tokio::test]
+async fn a_claim_among_ten_thousand_reads_what_it_takes() {
+    claims_of_a_thousand_projects(4).await;
+}
+
+#[tokio::test]
+#[ignore = "takes a minute: a part of .ci/run nightly"]
+async fn a_claim_among_a_hundred_thousand_reads_what_it_takes() {
+    claims_of_a_thousand_projects(5).await;
 }

@@ -108,7 +108,10 @@ impl Parameter {
             return Ok(());
         }
         let read = match data_type {
-            DataType::String => Ok(Value::Null),
+            DataType::String => match named_secret(given) {
+                Some(name) => return Err(Diagnostic::invalid(format!("Kiln does not read values from {name}"))),
+                None => Ok(Value::Null),
+            },
             _ => read(given, data_type),
         };
         let read = read.map_err(|error| Diagnostic::invalid(error.text.clone()))?;
@@ -213,4 +216,11 @@ fn read(given: &Value, data_type: DataType) -> Result<Value, Diagnostic> {
         (DataType::Map | DataType::Any, given) => Ok(given.clone()),
         (DataType::String, given) => Ok(Value::Str(text::str(given))),
     }
+}
+
+/// The name of a secret that a user gives instead of a text: `{secret: 'vault:…'}` or `{secret: 'barbican:…'}`. As in Heat, a map
+/// would become a text in JSON, and the name would be taken for the password.
+fn named_secret(given: &Value) -> Option<&str> {
+    let name = given.as_map().filter(|map| map.len() == 1)?.get("secret")?.as_str()?;
+    (name.starts_with("vault:") || name.starts_with("barbican:")).then_some(name)
 }

@@ -46,6 +46,25 @@ fn secrets_are_not_printed() {
 }
 
 #[test]
+fn the_name_of_a_secret_is_no_value() {
+    let errors = |kind: &str, given: &Value| {
+        let parameters = parameters(&value!({"p": {"type": kind, "hidden": true}}), &value!({"p": given}));
+        let errors = parameters.validate(&AcceptAll, true);
+        errors.into_iter().map(|error| error.text.clone()).collect::<Vec<_>>()
+    };
+    let refused = "Parameter 'p' is invalid: Kiln does not read values from vault:a#b";
+    assert_eq!(errors("string", &value!({"secret": "vault:a#b"})), [refused]);
+    for (kind, given) in [
+        ("json", value!({"secret": "vault:a#b"})),
+        ("string", value!({"secret": "s3cret"})),
+        ("string", value!({"secret": "vault:a#b", "more": 1})),
+        ("string", value!("vault:a#b")),
+    ] {
+        assert_eq!(errors(kind, &given), [""; 0]);
+    }
+}
+
+#[test]
 fn an_immutable_parameter_may_not_change() {
     let declared = value!({"p": {"type": "string", "immutable": true, "default": "a"}});
     let (old, new) = (parameters(&declared, &value!({"p": "b"})), parameters(&declared, &value!({})));

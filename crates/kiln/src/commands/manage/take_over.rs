@@ -106,7 +106,7 @@ impl Both {
         let config = Config::load(config)?;
         let encrypts = heat.encrypts;
         let (heat, converter) = heat.for_importing(&config, events).await?;
-        let store = database::open_with(database::options(&config)?).await?;
+        let store = database::open_with(database::options(&config).await?).await?;
         Ok(Self { heat, converter, store, encrypts })
     }
 
@@ -565,7 +565,7 @@ pub(crate) struct StatusArgs {
 
 impl StatusArgs {
     async fn run(self, _: &Global) -> Done {
-        let store = database::open_with(database::options(&Config::load(&self.config)?)?).await?;
+        let store = database::open_with(database::options(&Config::load(&self.config)?).await?).await?;
         let records = failing(store.take_overs(self.project.as_deref()).await)?;
         for project in failing(store.moving_projects().await)? {
             eprintln!(
@@ -605,7 +605,7 @@ pub(crate) struct DropArgs {
 
 impl DropArgs {
     async fn run(self, _: &Global) -> Done {
-        let store = database::open_with(database::options(&Config::load(&self.config)?)?).await?;
+        let store = database::open_with(database::options(&Config::load(&self.config)?).await?).await?;
         let dropped = failing(store.drop_take_overs(self.project.as_deref()).await)?;
         Ok(print(&format!("Dropped {dropped} imported stacks.\n"))?)
     }
@@ -644,7 +644,7 @@ impl FinishArgs {
         let heat = Heat::open(&self.heat_config).await?;
         let fence = failing(HeatFence::open(&heat.options).await)?;
         let config = Config::load(&self.config)?;
-        let store = database::open_with(database::options(&config)?).await?;
+        let store = database::open_with(database::options(&config).await?).await?;
         let finish = Finish { heat: &heat.database, fence: &fence, store: &store };
         let remaining = failing(finish.remaining().await)?;
         if !remaining.is_empty() {
