@@ -54,6 +54,7 @@ mod take_over;
 mod tls;
 mod webhooks;
 mod wires;
+mod worksheets;
 mod writing;
 
 use std::collections::BTreeSet;

@@ -41,3 +41,4 @@ mod slow_commits;
 mod snapshots;
 mod software;
 mod webhooks;
+mod worksheets;
