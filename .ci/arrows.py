@@ -41,7 +41,7 @@ ALLOWED = {
     "kiln-web": {"kiln-audit", "kiln-store", "kiln-stack", "kiln-cloud", "kiln-identity"},
     "kiln-api": {"kiln-value", "kiln-yaml", "kiln-template", "kiln-resource", "kiln-plan", "kiln-plan-document",
                  "kiln-store", "kiln-stack", "kiln-view", "kiln-identity", "kiln-service", "kiln-topology", "kiln-web", "kiln-audit"},
-    "kiln-cfn": {"kiln-value", "kiln-template", "kiln-resource", "kiln-plan", "kiln-store", "kiln-stack",
+    "kiln-cfn": {"kiln-value", "kiln-template", "kiln-authoring", "kiln-resource", "kiln-plan", "kiln-store", "kiln-stack",
                  "kiln-view", "kiln-identity", "kiln-service", "kiln-web", "kiln-audit"},
     "kiln-dashboard": {"kiln-value", "kiln-cloud", "kiln-web"},
     "kiln-plugin": {"kiln-value", "kiln-resource"},

@@ -422,6 +422,209 @@ def imports(cfn, keystone):
     equal('and deleted with the stack', neutron(keystone, 'GET', 'networks?name=ours')['networks'], [])
 
 
+def imports_by_name(cfn, keystone):
+    """New resources take over the objects that have their names."""
+    def made(name):
+        return neutron(keystone, 'POST', 'networks', {'network': {'name': name}})['network']['id']
+
+    def prepare(change_set, *names, kind='CREATE'):
+        template = json.dumps({'HeatTemplateFormatVersion': '2012-12-12', 'Resources': {
+            f'net{number}': {'Type': 'OS::Neutron::Net', 'DeletionPolicy': 'Delete', 'Properties': {'name': name}}
+            for number, name in enumerate(names)}})
+        made = cfn.create_change_set(StackName='named', ChangeSetName=change_set, ChangeSetType=kind, TemplateBody=template,
+                                     ImportExistingResources=True)
+        seen = cfn.describe_change_set(ChangeSetName=made['Id'])
+        return seen, [(one['ResourceChange']['Action'], one['ResourceChange'].get('PhysicalResourceId'))
+                      for page in cfn.get_paginator('describe_change_set').paginate(ChangeSetName=made['Id'])
+                      for one in page['Changes']]
+
+    one, two, twins = made('by-name'), made('other-name'), [made('twin') for _ in range(2)]
+    seen, changes = prepare('nothing', 'nowhere')
+    equal('no object has the name', (seen['Status'], changes), ('CREATE_COMPLETE', [('Add', None)]))
+    seen, changes = prepare('mixed', 'by-name', 'nowhere')
+    equal('an import that also creates', (seen['Status'], changes), ('FAILED', [('Import', one), ('Add', None)]))
+    error = refused('a name of two objects', 'ValidationError', lambda: prepare('twins', 'twin'))
+    check('their number', '2 objects of the type OS::Neutron::Net have its name' in str(error), error)
+    refused('with ResourcesToImport', 'InvalidParameterCombination', cfn.create_change_set, StackName='named',
+            ChangeSetName='x', ChangeSetType='IMPORT', TemplateBody=TEMPLATE, ImportExistingResources=True)
+    seen, changes = prepare('first', 'by-name')
+    equal('by its name', changes, [('Import', one)])
+    cfn.execute_change_set(ChangeSetName=seen['ChangeSetId'])
+    equal('imported', settled(cfn, 'named')['StackStatus'], 'IMPORT_COMPLETE')
+    seen, changes = prepare('second', 'by-name', 'other-name', kind='UPDATE')
+    equal('by its name into a stack', changes, [('Import', two)])
+    cfn.execute_change_set(ChangeSetName=seen['ChangeSetId'])
+    equal('imported into a stack', settled(cfn, 'named')['StackStatus'], 'IMPORT_COMPLETE')
+    cfn.delete_stack(StackName='named')
+    cfn.get_waiter('stack_delete_complete').wait(StackName='named', WaiterConfig={'Delay': 1, 'MaxAttempts': 60})
+    for twin in twins:
+        neutron(keystone, 'DELETE', f'networks/{twin}')
+
+
+def everything(cfn, operation, **params):
+    """All entries of a list, whose pages have two entries."""
+    return list(cfn.get_paginator(operation).paginate(**params).result_key_iters()[0])
+
+
+def refactors(cfn, stranger):
+    """Resources move between stacks."""
+    def template(*names):
+        return json.dumps({'HeatTemplateFormatVersion': '2012-12-12', 'Resources': {
+            name: {'Type': 'OS::Neutron::Net', 'Properties': {'admin_state_up': True}} for name in names}})
+
+    def objects(stack):
+        listed = everything(cfn, 'list_stack_resources', StackName=stack)
+        return {one['LogicalResourceId']: one['PhysicalResourceId'] for one in listed}
+
+    def prepare(*mappings, **templates):
+        definitions = [{'StackName': name, 'TemplateBody': body} for name, body in templates.items()]
+        places = [[dict(zip(['StackName', 'LogicalResourceId'], place.split('/'))) for place in one] for one in mappings]
+        return cfn.create_stack_refactor(
+            StackDefinitions=definitions, Description='a & b',
+            ResourceMappings=[{'Source': source, 'Destination': to} for source, to in places])['StackRefactorId']
+
+    def described(id):
+        seen = cfn.describe_stack_refactor(StackRefactorId=id)
+        return seen['Status'], seen['ExecutionStatus']
+
+    old = [cfn.create_stack(StackName='old', TemplateBody=template('one', 'two', 'three'))['StackId'],
+           cfn.create_stack(StackName='fresh', TemplateBody=template('four'))['StackId']]
+    for name in ('old', 'fresh'):
+        settled(cfn, name)
+    before = {**objects('old'), **objects('fresh')}
+    split = {'old': template('one'), 'fresh': template('four', 'two', 'drei')}
+    id = prepare(('old/three', 'fresh/drei'), **split)
+    late = prepare(('old/three', 'fresh/drei'), **split)
+    cfn.get_waiter('stack_refactor_create_complete').wait(StackRefactorId=id, WaiterConfig={'Delay': 1})
+    equal('a refactor', described(id), ('CREATE_COMPLETE', 'AVAILABLE'))
+    equal('its stacks', cfn.describe_stack_refactor(StackRefactorId=id)['StackIds'], old)
+    actions = everything(cfn, 'list_stack_refactor_actions', StackRefactorId=id)
+    places = [tuple(f"{one['ResourceMapping'][side]['StackName']}/{one['ResourceMapping'][side]['LogicalResourceId']}"
+                    for side in ('Source', 'Destination')) for one in actions]
+    equal('its actions', sorted(zip(places, [(one['Action'], one['Detection'], one['PhysicalResourceId']) for one in actions])),
+          [(('old/three', 'fresh/drei'), ('MOVE', 'MANUAL', before['three'])),
+           (('old/two', 'fresh/two'), ('MOVE', 'AUTO', before['two']))])
+    equal('nothing has moved yet', sorted(objects('old')), ['one', 'three', 'two'])
+    refused('a refactor of another project', 'StackRefactorNotFoundException', stranger.describe_stack_refactor, StackRefactorId=id)
+    refused('and its execution', 'StackRefactorNotFoundException', stranger.execute_stack_refactor, StackRefactorId=id)
+    equal('its list', stranger.list_stack_refactors()['StackRefactorSummaries'], [])
+    cfn.execute_stack_refactor(StackRefactorId=id)
+    cfn.get_waiter('stack_refactor_execute_complete').wait(StackRefactorId=id, WaiterConfig={'Delay': 1})
+    equal('an executed refactor', described(id), ('CREATE_COMPLETE', 'EXECUTE_COMPLETE'))
+    equal('the objects are the same', (objects('old'), objects('fresh')),
+          ({'one': before['one']}, {'four': before['four'], 'two': before['two'], 'drei': before['three']}))
+    equal('the other one', described(late), ('CREATE_COMPLETE', 'OBSOLETE'))
+    error = refused('executed twice', 'ValidationError', cfn.execute_stack_refactor, StackRefactorId=id)
+    check('the text', 'its status is EXECUTE_COMPLETE' in str(error), error)
+    refused('an obsolete refactor', 'ValidationError', cfn.execute_stack_refactor, StackRefactorId=late)
+    failed = prepare(old=template(), fresh=template('four', 'two', 'drei', 'one', 'more'))
+    equal('a refactor that would create', described(failed), ('CREATE_FAILED', 'UNAVAILABLE'))
+    check('the reason', 'fresh/more would be created' in cfn.describe_stack_refactor(StackRefactorId=failed)['StatusReason'])
+    refused('a failed refactor', 'ValidationError', cfn.execute_stack_refactor, StackRefactorId=failed)
+    listed = everything(cfn, 'list_stack_refactors')
+    equal('the list', [(one['StackRefactorId'], one['ExecutionStatus']) for one in listed],
+          [(failed, 'UNAVAILABLE'), (late, 'OBSOLETE'), (id, 'EXECUTE_COMPLETE')])
+    listed = everything(cfn, 'list_stack_refactors', ExecutionStatusFilter=['EXECUTE_COMPLETE', 'AVAILABLE'])
+    equal('some of the list', [one['StackRefactorId'] for one in listed], [id])
+    refused('stacks that do not exist', 'InvalidParameterValue', cfn.create_stack_refactor, EnableStackCreation=True,
+            StackDefinitions=[{'StackName': 'old', 'TemplateBody': template()}, {'StackName': 'none', 'TemplateBody': template('one')}])
+    for name in ('old', 'fresh'):
+        cfn.delete_stack(StackName=name)
+    settled(cfn, old[0])
+    equal('after the stacks', described(id), ('CREATE_COMPLETE', 'EXECUTE_COMPLETE'))
+
+
+def scans(cfn, keystone, stranger):
+    """What exists is scanned, written as a template and imported."""
+    net = neutron(keystone, 'POST', 'networks', {'network': {'name': 'hand-made'}})['network']['id']
+    neutron(keystone, 'PUT', f'networks/{net}/tags', {'tags': ['team=red']})
+    subnet = neutron(keystone, 'POST', 'subnets', {
+        'subnet': {'name': 'hand-made', 'network_id': net, 'cidr': '10.19.0.0/24', 'ip_version': 4}})['subnet']['id']
+    cfn.create_stack(StackName='owner', TemplateBody=TEMPLATE)
+    settled(cfn, 'owner')
+    owned = cfn.describe_stack_resource(StackName='owner', LogicalResourceId='net')
+    owned = owned['StackResourceDetail']['PhysicalResourceId']
+
+    def named(id, kind='OS::Neutron::Net', name=None):
+        more = {'LogicalResourceId': name} if name else {}
+        return {'ResourceType': kind, 'ResourceIdentifier': {'PhysicalResourceId': id}, **more}
+
+    scan = cfn.start_resource_scan(ClientRequestToken='one-scan')['ResourceScanId']
+    equal('a repeated request', cfn.start_resource_scan(ClientRequestToken='one-scan')['ResourceScanId'], scan)
+    some = cfn.start_resource_scan(ScanFilters=[{'Types': ['OS::Neutron::Net', 'OS::Nova::*']}])['ResourceScanId']
+    seen = cfn.describe_resource_scan(ResourceScanId=scan)
+    equal('a scan', (seen['Status'], seen['PercentageCompleted']), ('COMPLETE', 100))
+    found = everything(cfn, 'list_resource_scan_resources', ResourceScanId=scan)
+    equal('all objects in pages', (len(found), seen['ResourcesRead']), (seen['ResourcesScanned'],) * 2)
+    managed = {one['ResourceIdentifier']['PhysicalResourceId']: one['ManagedByStack'] for one in found}
+    equal('what a stack has', (managed[net], managed[subnet], managed[owned]), (False, False, True))
+    equal('the types of a filter', everything(cfn, 'list_resource_scan_resources', ResourceScanId=some,
+                                              ResourceTypePrefix='OS::Neutron::S'), [])
+    equal('the kinds of scans', [one['ScanType'] for one in everything(cfn, 'list_resource_scans')], ['PARTIAL', 'FULL'])
+    for what, filter in [('a name', {'ResourceIdentifier': 'hand-made', 'ResourceTypePrefix': 'OS::Neutron::Net'}),
+                         ('an ID', {'ResourceIdentifier': net}), ('a tag', {'TagKey': 'team', 'TagValue': 'red'})]:
+        listed = everything(cfn, 'list_resource_scan_resources', ResourceScanId=scan, **filter)
+        equal(f'by {what}', listed, [{**named(net), 'ManagedByStack': False}])
+    equal('not by the name of an object of a stack',
+          everything(cfn, 'list_resource_scan_resources', ResourceScanId=scan, ResourceIdentifier='one-owner'), [])
+    related = everything(cfn, 'list_resource_scan_related_resources', ResourceScanId=scan, Resources=[named(net)])
+    equal('what belongs together', [one['ResourceIdentifier']['PhysicalResourceId'] for one in related], [subnet])
+    refused('a scan of another project', 'ResourceScanNotFound', stranger.describe_resource_scan, ResourceScanId=scan)
+    equal('the scans of another project', stranger.list_resource_scans()['ResourceScanSummaries'], [])
+
+    error = refused('an object of a stack', 'ValidationError', cfn.create_generated_template, GeneratedTemplateName='bad',
+                    Resources=[named(owned)])
+    check('its owner', 'it belongs to the resource net of the stack owner' in str(error), error)
+    refused('an object of another project', 'ValidationError', stranger.create_generated_template,
+            GeneratedTemplateName='bad', Resources=[named(net)])
+    keep = {'DeletionPolicy': 'RETAIN', 'UpdateReplacePolicy': 'DELETE'}
+    made = cfn.create_generated_template(GeneratedTemplateName='found', Resources=[named(net, name='back')],
+                                         TemplateConfiguration=keep)['GeneratedTemplateId']
+    refused('the same name', 'AlreadyExistsException', cfn.create_generated_template, GeneratedTemplateName='found')
+    cfn.update_generated_template(GeneratedTemplateName=made, NewGeneratedTemplateName='by-hand', AddResources=[
+        named(subnet, 'OS::Neutron::Subnet')])
+    seen = cfn.describe_generated_template(GeneratedTemplateName='by-hand')
+    equal('a generated template', (seen['Status'], seen['TemplateConfiguration'], seen['Progress']['ResourcesSucceeded'],
+                                   seen['TotalWarnings']), ('COMPLETE', keep, 2, 0))
+    resources = {one['LogicalResourceId']: one['ResourceIdentifier']['PhysicalResourceId'] for one in seen['Resources']}
+    equal('its resources', resources, {'back': net, 'hand-made': subnet})
+    body = cfn.get_generated_template(GeneratedTemplateName='by-hand')['TemplateBody']
+    body = body if isinstance(body, dict) else json.loads(body)
+    equal('the template', body['resources']['hand-made']['properties']['network'], {'get_resource': 'back'})
+    equal('the objects stay', body['resources']['back']['deletion_policy'], 'Retain')
+    text = cfn.get_generated_template(GeneratedTemplateName='by-hand', Format='YAML')['TemplateBody']
+    check('as YAML', f'  # hand-made {net}\n  back:\n' in text, text)
+    summaries = everything(cfn, 'list_generated_templates')
+    equal('the list', [(one['GeneratedTemplateName'], one['NumberOfResources']) for one in summaries], [('by-hand', 2)])
+    refused('a template of another project', 'GeneratedTemplateNotFound', stranger.get_generated_template,
+            GeneratedTemplateName=made)
+    neutron(keystone, 'PUT', f'subnets/{subnet}', {'subnet': {'name': 'later'}})
+    cfn.update_generated_template(GeneratedTemplateName='by-hand', RefreshAllResources=True)
+    text = cfn.get_generated_template(GeneratedTemplateName='by-hand', Format='YAML')['TemplateBody']
+    check('read again', '      name: later\n' in text, text)
+    objects = [named(one['ResourceIdentifier']['PhysicalResourceId'], one['ResourceType'], one['LogicalResourceId'])
+               for one in cfn.describe_generated_template(GeneratedTemplateName='by-hand')['Resources']]
+    change = cfn.create_change_set(StackName='by-hand', ChangeSetName='import', ChangeSetType='IMPORT', TemplateBody=text,
+                                   ResourcesToImport=objects)
+    cfn.execute_change_set(ChangeSetName=change['Id'])
+    equal('imported', settled(cfn, 'by-hand')['StackStatus'], 'IMPORT_COMPLETE')
+    made = cfn.detect_stack_drift(StackName='by-hand')['StackDriftDetectionId']
+    equal('as the template says', cfn.describe_stack_drift_detection_status(StackDriftDetectionId=made)['StackDriftStatus'],
+          'IN_SYNC')
+    cfn.delete_stack(StackName='by-hand')
+    cfn.get_waiter('stack_delete_complete').wait(StackName='by-hand', WaiterConfig={'Delay': 1, 'MaxAttempts': 60})
+    cfn.update_generated_template(GeneratedTemplateName='by-hand', RemoveResources=['hand-made'])
+    refused('a resource that it does not have', 'ValidationError', cfn.update_generated_template,
+            GeneratedTemplateName='by-hand', RemoveResources=['hand-made'])
+    equal('one resource less', cfn.describe_generated_template(GeneratedTemplateName='by-hand')['Progress'], {
+        'ResourcesSucceeded': 1, 'ResourcesFailed': 0, 'ResourcesProcessing': 0, 'ResourcesPending': 0})
+    cfn.delete_generated_template(GeneratedTemplateName='by-hand')
+    refused('a deleted template', 'GeneratedTemplateNotFound', cfn.get_generated_template, GeneratedTemplateName='by-hand')
+    for path in (f'subnets/{subnet}', f'networks/{net}'):
+        neutron(keystone, 'DELETE', path)
+    cfn.delete_stack(StackName='owner')
+
+
 def signals(cfn):
     """A wait condition, by the signed URL of its handle."""
     cfn.create_stack(StackName='wait', TemplateBody=WAIT)
@@ -565,6 +768,10 @@ def main():
             case(part, cfn)
         case(drift, cfn, demo)
         case(imports, cfn, demo)
+        stranger = client(url, other)
+        case(imports_by_name, cfn, demo)
+        case(refactors, cfn, stranger)
+        case(scans, cfn, demo, stranger)
         case(signals, cfn)
         case(signatures, url, key, other)
         case(command_line, kiln.folder, url, key)

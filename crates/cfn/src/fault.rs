@@ -124,6 +124,33 @@ impl Fault {
         Self { status: StatusCode::NOT_FOUND, code: "ChangeSetNotFound", message }
     }
 
+    /// A scan does not exist, or has expired.
+    pub(crate) fn no_scan(id: &str) -> Self {
+        Self { code: "ResourceScanNotFound", ..Self::validation(format!("Resource scan {id} does not exist")) }
+    }
+
+    /// A generated template does not exist, or has expired.
+    pub(crate) fn no_generated_template(name: &str) -> Self {
+        let message = format!("Generated template {name} does not exist");
+        Self { status: StatusCode::NOT_FOUND, code: "GeneratedTemplateNotFound", message }
+    }
+
+    /// A refactoring of stacks does not exist, or has expired.
+    pub(crate) fn no_stack_refactor(id: &str) -> Self {
+        let message = format!("Stack refactor {id} does not exist");
+        Self { status: StatusCode::NOT_FOUND, code: "StackRefactorNotFoundException", message }
+    }
+
+    /// The name is taken.
+    pub(crate) fn name_exists(name: &str) -> Self {
+        Self { code: "AlreadyExistsException", ..Self::validation(format!("{name} already exists")) }
+    }
+
+    /// There are too many of something.
+    pub(crate) fn too_much(message: impl Into<String>) -> Self {
+        Self { code: "LimitExceededException", ..Self::validation(message) }
+    }
+
     /// A stack does not exist. Waiters of boto3 and `aws cloudformation deploy` depend on the code and the text.
     pub(crate) fn no_stack(name: &str) -> Self {
         Self::validation(format!("Stack with id {name} does not exist"))

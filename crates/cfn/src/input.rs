@@ -1,5 +1,7 @@
 //! The input of requests that create, update or validate a stack.
 
+use std::collections::BTreeMap;
+
 use kiln_service::{ObjectToImport, ObjectsToImport, Settings, StackContent, TemplateText, UpdateStack};
 use kiln_stack::load;
 use kiln_store::Stack;
@@ -16,17 +18,24 @@ const MAX_TAG: usize = 80;
 /// The template, or that at a URL; `None` if the request has none.
 pub(crate) async fn template(call: &Call) -> Result<Option<TemplateText>, Fault> {
     let params = &call.params;
-    let read;
-    let text = if let Some(text) = params.get("TemplateBody") {
-        text
-    } else if let Some(url) = params.get("TemplateURL").or_else(|| params.get("TemplateUrl")) {
-        read = call.service().template_at(url).await?;
-        &read
-    } else {
-        return Ok(None);
-    };
+    let url = params.get("TemplateURL").or_else(|| params.get("TemplateUrl"));
+    let text = text_of(call, params.get("TemplateBody"), url).await?;
+    text.map(|text| parsed(call, &text)).transpose()
+}
+
+/// The text of a template, or that at a URL.
+pub(crate) async fn text_of(call: &Call, body: Option<&str>, url: Option<&str>) -> Result<Option<String>, Fault> {
+    Ok(match (body, url) {
+        (Some(body), _) => Some(body.to_owned()),
+        (None, Some(url)) => Some(call.service().template_at(url).await?),
+        (None, None) => None,
+    })
+}
+
+/// A template from its text.
+pub(crate) fn parsed(call: &Call, text: &str) -> Result<TemplateText, Fault> {
     match TemplateText::parse(text, &call.service().options.limits) {
-        Ok(template) => Ok(Some(template)),
+        Ok(template) => Ok(template),
         // The text of the reader says what is wrong.
         Err(error) if error.class == Class::ValueError => Err(Fault::invalid(&error.text)),
         Err(error) => Err(error.into()),
@@ -121,16 +130,26 @@ impl Parameters {
 /// The property that identifies an object to import, of all types: its ID in the cloud.
 pub(crate) const IDENTIFIER: &str = "PhysicalResourceId";
 
-/// The objects to import: `ResourcesToImport.member.N.…`; `ResourceIdentifier` is a map with one entry.
+/// The objects to import: `ResourcesToImport.member.N.…`.
 pub(crate) fn import(params: &Params) -> Result<ObjectsToImport, Fault> {
     let mut objects = ObjectsToImport::new();
-    for entry in params.members("ResourcesToImport").into_values() {
+    for (name, object) in self::objects(params, "ResourcesToImport")? {
+        let name = name.ok_or_else(|| Fault::missing("An entry of ResourcesToImport has no LogicalResourceId."))?;
+        if objects.insert(name.clone(), object).is_some() {
+            return Err(Fault::invalid(&format!("{name} is twice in ResourcesToImport")));
+        }
+    }
+    Ok(objects)
+}
+
+/// A list of objects with the names of their resources: `LIST.member.N.…`; `ResourceIdentifier` is a map with one entry.
+pub(crate) fn objects(params: &Params, list: &str) -> Result<Vec<(Option<String>, ObjectToImport)>, Fault> {
+    let object = |entry: BTreeMap<&str, &str>| {
         let field = |name: &str| {
             let value = entry.get(name).filter(|value| !value.is_empty());
             value.map(|value| (*value).to_owned())
         };
-        let missing = |name: &str| Fault::missing(&format!("A resource to import has no {name}."));
-        let name = field("LogicalResourceId").ok_or_else(|| missing("LogicalResourceId"))?;
+        let missing = |name: &str| Fault::missing(&format!("An entry of {list} has no {name}."));
         let resource_type = field("ResourceType").ok_or_else(|| missing("ResourceType"))?;
         let part = |wanted: &'static str| {
             entry.iter().filter_map(move |(field, value)| {
@@ -138,17 +157,14 @@ pub(crate) fn import(params: &Params) -> Result<ObjectsToImport, Fault> {
                 (part == wanted && !value.is_empty()).then_some(*value)
             })
         };
-        let keys: Vec<&str> = part("key").collect();
-        if keys != [IDENTIFIER] {
-            let text = format!("ResourceIdentifier of {name} must be {IDENTIFIER}=<the ID of the object in the cloud>");
+        if part("key").collect::<Vec<_>>() != [IDENTIFIER] {
+            let text = format!("ResourceIdentifier must be {IDENTIFIER}=<the ID of the object in the cloud>");
             return Err(Fault::invalid(&text));
         }
         let physical_id = part("value").next().ok_or_else(|| missing(IDENTIFIER))?.to_owned();
-        if objects.insert(name.clone(), ObjectToImport { resource_type, physical_id }).is_some() {
-            return Err(Fault::invalid(&format!("{name} is twice in ResourcesToImport")));
-        }
-    }
-    Ok(objects)
+        Ok((field("LogicalResourceId"), ObjectToImport { resource_type, physical_id }))
+    };
+    params.members(list).into_values().map(object).collect()
 }
 
 /// An update of a stack. As in Heat, it replaces environment and files of the stack, unless the request keeps the

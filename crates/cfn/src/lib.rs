@@ -11,18 +11,22 @@ mod action;
 mod call;
 mod cfn;
 mod fault;
+mod generated_template;
 mod input;
 mod options;
 mod page;
 mod params;
 mod reply;
+mod resource_scan;
 mod signal;
+mod stack_refactor;
 #[cfg(test)]
 #[path = "../tests/query/support.rs"]
 #[expect(dead_code, reason = "the tests of actions use less of it than those in tests/query")]
 mod support;
 mod token;
 mod view;
+mod worksheet;
 mod xml;
 
 pub use cfn::{Cfn, Parts};

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use kiln_audit::Auditor;
-use kiln_store::AnswerStore;
+use kiln_store::{AnswerStore, WorksheetStore};
 use kiln_web::{Admission, ConnectionLimits, Cors, Heat, Proxies};
 
 /// Options of the API.
@@ -24,6 +24,8 @@ pub struct Options {
     pub connections: ConnectionLimits,
     /// Stores requests with a token; `None`: such requests are refused.
     pub answers: Option<Arc<dyn AnswerStore>>,
+    /// Stores refactorings, scans and generated templates between two requests; `None`: such requests are refused.
+    pub worksheets: Option<Arc<dyn WorksheetStore>>,
     /// Budgets of clients, and maintenance.
     pub admission: Admission,
     /// Answers for the projects that were not switched to Kiln; `None`: they are refused.
@@ -42,6 +44,7 @@ impl Default for Options {
             cors: Cors::default(),
             connections: ConnectionLimits::default(),
             answers: None,
+            worksheets: None,
             admission: Admission::default(),
             heat: None,
             auditor: None,

@@ -71,6 +71,29 @@ where
     Ok(entries)
 }
 
+/// The page of a list that is the same for all requests, with the token of the next one.
+pub(crate) fn numbered<T>(call: &Call, list: impl IntoIterator<Item = T>) -> Result<(Vec<T>, Option<String>), Fault> {
+    let page: Page<usize> = Page::of(call)?;
+    let mut rest: Vec<(usize, T)> = list.into_iter().enumerate().skip(page.marker.unwrap_or(0)).collect();
+    let next = page.cut(&mut rest, |(index, _)| (index + 1).to_string());
+    Ok((rest.into_iter().map(|(_, entry)| entry).collect(), next))
+}
+
+/// The page of a list whose entries have IDs, with the token of the next one.
+pub(crate) fn marked<T>(
+    call: &Call,
+    mut list: Vec<T>,
+    id: impl Fn(&T) -> String,
+) -> Result<(Vec<T>, Option<String>), Fault> {
+    let page: Page<String> = Page::of(call)?;
+    if let Some(marker) = &page.marker {
+        let before = list.iter().position(|entry| id(entry) == *marker).ok_or_else(bad_token)?;
+        list.drain(..=before);
+    }
+    let next = page.cut(&mut list, &id);
+    Ok((list, next))
+}
+
 /// The error for a token of another list.
 pub(crate) fn bad_token() -> Fault {
     Fault::invalid("NextToken is not the token of a page.")

@@ -13,7 +13,7 @@ const VERSION: &str = "2010-05-15";
 /// Parameters of AWS with an effect that Kiln does not have. They are rejected unless they say nothing.
 pub(crate) const NOT_BUILT: [&str; 13] = [
     "DeletionMode",
-    "ImportExistingResources",
+    "EnableStackCreation",
     "IncludeNestedStacks",
     "NotificationARNs",
     "OnStackFailure",
@@ -87,6 +87,15 @@ impl Params {
     /// A value that must be there.
     pub(crate) fn required(&self, name: &str) -> Result<&str, Fault> {
         self.get(name).ok_or_else(|| Fault::missing(&format!("{name} was not given.")))
+    }
+
+    /// Refuses a request without a value, or a list with an entry.
+    pub(crate) fn require(&self, name: &str) -> Result<(), Fault> {
+        let is_entry = |key: &str| key.strip_prefix(name).is_some_and(|rest| rest.starts_with(".member."));
+        if self.query.pairs().any(|(key, value)| is_entry(key) && !value.is_empty()) {
+            return Ok(());
+        }
+        self.required(name).map(drop)
     }
 
     /// A boolean; `None` if it is missing.
@@ -175,11 +184,11 @@ mod tests {
 
     #[test]
     fn what_is_not_built_is_refused_by_name() {
-        assert!(params("Version=2010-05-15&NotificationARNs=&ImportExistingResources=false").check().is_ok());
+        assert!(params("Version=2010-05-15&NotificationARNs=&EnableStackCreation=false").check().is_ok());
         let code = |query: &str| params(query).check().unwrap_err();
         assert_eq!(code("Version=2009-01-01").code, "InvalidAction");
         assert!(code("NotificationARNs.member.1=arn").message.contains("NotificationARNs"));
-        assert!(code("ImportExistingResources=true").message.contains("ImportExistingResources"));
+        assert!(code("EnableStackCreation=true").message.contains("EnableStackCreation"));
     }
 
     proptest! {

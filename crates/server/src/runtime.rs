@@ -23,7 +23,7 @@ use kiln_plugin::Plugins;
 use kiln_service::{DriftLimits, DriftWatch, Limits, QuotaChanges, Service, SharedCredentials, Webhooks};
 use kiln_stack::{Backends, Chance, Clock as _, Clouds, NoCloud, StoreClock, SystemClock};
 use kiln_store::quota::QuotaStore;
-use kiln_store::{AnswerStore, DriftStore, OwnerStore, SqlStore, Store, WebhookStore};
+use kiln_store::{AnswerStore, DriftStore, OwnerStore, SqlStore, Store, WebhookStore, WorksheetStore};
 use kiln_telemetry::logging;
 use kiln_telemetry::traces;
 use kiln_value::{Chain, Secret, Value, text};
@@ -146,6 +146,7 @@ impl Runtime {
         cfn.admission = api.admission.clone();
         api.answers = Some(Arc::clone(&of_requests) as Arc<dyn AnswerStore>);
         cfn.answers.clone_from(&api.answers);
+        cfn.worksheets = Some(Arc::clone(&of_requests) as Arc<dyn WorksheetStore>);
         if webhooks.is_some() {
             api.webhooks = Some(Webhooks {
                 store: of_requests.clone(),

@@ -57,7 +57,7 @@ pub fn importable(blueprint: &Blueprint) -> BTreeMap<String, Vec<String>> {
 }
 
 /// Why a resource cannot be imported, whatever the object.
-fn obstacle(blueprint: &Blueprint, definition: &Definition) -> Option<String> {
+pub(crate) fn obstacle(blueprint: &Blueprint, definition: &Definition) -> Option<String> {
     let (kind, resource_type) = (blueprint.kind(&definition.name), &definition.resource_type);
     if kind.is_some_and(Kind::is_nested) {
         Some("a nested stack cannot be imported, only its objects into a stack of their own".to_owned())
@@ -149,6 +149,6 @@ async fn missing(cloud: &dyn Cloud, software: &dyn Software, entry: &RegisteredT
     Some(refused(&facts.name, &format!("{kind} {id} was not found: {}", failure.message)))
 }
 
-fn refused(name: &str, why: &str) -> Error {
+pub(crate) fn refused(name: &str, why: &str) -> Error {
     Error::Import(format!("Resource {name} cannot be imported: {why}."))
 }

@@ -34,6 +34,7 @@ mod input;
 mod mark_unhealthy;
 mod nested_templates;
 mod object_lock;
+mod objects_by_name;
 mod operation;
 mod options;
 mod preflight;

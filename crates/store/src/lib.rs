@@ -34,6 +34,7 @@ mod store;
 pub mod take_over;
 mod version;
 pub mod webhook;
+pub mod worksheet;
 
 pub use answer::{AnswerStore, EarlierRequest, KeyedRequest};
 pub use claim::ObjectClaim;
@@ -76,3 +77,4 @@ pub use store::{
 pub use take_over::{Owner, OwnerStore, TakeOver, TakeOverState, TakenSoftware, TakenStack, TakenTree};
 pub use version::version_of;
 pub use webhook::{Outcome, Webhook, WebhookDelivery, WebhookMessage, WebhookStore, WebhookTerms};
+pub use worksheet::{Worksheet, WorksheetKind, WorksheetStore};

@@ -55,6 +55,7 @@ mod take_over;
 mod tls;
 mod webhooks;
 mod wires;
+mod worksheets;
 mod writing;
 
 use std::collections::BTreeSet;

@@ -7,5 +7,5 @@ mod scan;
 mod write;
 
 pub use compare::{ComparedObject, compare};
-pub use scan::{FoundObject, ObjectKey, Scan, scan};
+pub use scan::{FoundObject, ObjectKey, Scan, scan, scanned_types};
 pub use write::{Written, WrittenResource, write};

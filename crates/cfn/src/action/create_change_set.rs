@@ -28,6 +28,10 @@ pub(super) static ACTION: Action = Action {
                 "ResourcesToImport",
                 "Objects that become resources: LogicalResourceId, ResourceType, ResourceIdentifier",
             ),
+            optional(
+                "ImportExistingResources",
+                "Whether new resources take over the objects in no stack that have their names",
+            ),
             USE_PREVIOUS_TEMPLATE,
             PARAMETERS,
         ],
@@ -41,7 +45,8 @@ async fn run(call: &Call) -> Result<Value, Fault> {
     let params = &call.params;
     let (stack_name, name) = (params.required("StackName")?, params.required("ChangeSetName")?.to_owned());
     check_name(&name)?;
-    let import = input::import(params)?;
+    let mut import = input::import(params)?;
+    let by_name = params.boolean("ImportExistingResources")?.unwrap_or(false);
     let reverts_drift = match params.get("DeploymentMode") {
         None => false,
         Some("REVERT_DRIFT") if params.get("ChangeSetType").is_none_or(|kind| kind == "UPDATE") => true,
@@ -53,6 +58,9 @@ async fn run(call: &Call) -> Result<Value, Fault> {
     let mut change = match params.get("ChangeSetType").unwrap_or("UPDATE") {
         "CREATE" | "UPDATE" if !import.is_empty() => {
             return Err(Fault::combination("ResourcesToImport requires the ChangeSetType IMPORT"));
+        }
+        "IMPORT" if by_name => {
+            return Err(Fault::combination("ImportExistingResources requires the ChangeSetType CREATE or UPDATE"));
         }
         "IMPORT" if import.is_empty() => return Err(Fault::missing("ResourcesToImport was not given.")),
         "CREATE" => create(call, stack_name).await?,
@@ -68,6 +76,9 @@ async fn run(call: &Call) -> Result<Value, Fault> {
     };
     if let (StackChange::Update(_, update), true) = (&mut change, reverts_drift) {
         update.settings.converge = Some(Converge::all());
+    }
+    if by_name {
+        import = call.service().objects_by_name(&call.caller, &change).await?;
     }
     let description = params.get("Description").unwrap_or_default().to_owned();
     let prepared =

@@ -6,7 +6,7 @@ use super::Action;
 use super::parameter::{CHANGE_SET, PAGE};
 use crate::call::Call;
 use crate::fault::Fault;
-use crate::page::Page;
+use crate::page;
 use crate::view::change_set::{change, summary};
 
 pub(super) static ACTION: Action = Action {
@@ -18,11 +18,7 @@ pub(super) static ACTION: Action = Action {
 
 async fn run(call: &Call) -> Result<Value, Fault> {
     let prepared = call.change_set().await?;
-    let page: Page<usize> = Page::of(call)?;
-    let start = page.marker.unwrap_or(0);
-    let changes = call.service().changes_of(&prepared).await?;
-    let mut changes: Vec<_> = changes.iter().enumerate().skip(start).collect();
-    let next = page.cut(&mut changes, |(index, _)| (index + 1).to_string());
+    let (changes, next) = page::numbered(call, call.service().changes_of(&prepared).await?)?;
     let parameters = prepared.parameters().iter();
     let parameters =
         parameters.map(|(name, value)| value!({ "ParameterKey": name, "ParameterValue": (value.clone()) }));
@@ -32,7 +28,7 @@ async fn run(call: &Call) -> Result<Value, Fault> {
         "NotificationARNs": [],
         "Capabilities": [],
         "Tags": (crate::view::tags(prepared.tags())),
-        "Changes": (changes.into_iter().map(|(_, one)| change(one)).collect::<Value>()),
+        "Changes": (changes.iter().map(change).collect::<Value>()),
         "NextToken": next,
         "DeploymentMode": (prepared.reverts_drift().then_some("REVERT_DRIFT")),
     });

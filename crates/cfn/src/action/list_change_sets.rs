@@ -1,13 +1,12 @@
 //! The change sets of a stack.
 
-use kiln_service::PreparedChange;
 use kiln_value::Value;
 
 use super::Action;
 use super::parameter::{PAGE, STACK_NAME};
 use crate::call::Call;
 use crate::fault::Fault;
-use crate::page::{self, Page};
+use crate::page;
 use crate::view::change_set::summary;
 
 pub(super) static ACTION: Action = Action {
@@ -19,17 +18,12 @@ pub(super) static ACTION: Action = Action {
 
 async fn run(call: &Call) -> Result<Value, Fault> {
     let name = call.stack_name(call.params.required("StackName")?)?;
-    let mut sets: Vec<PreparedChange> = call.service().change_sets(&call.caller, &name).await?;
+    let sets = call.service().change_sets(&call.caller, &name).await?;
     if sets.is_empty() {
         // An unknown stack is an error.
         call.stack().await?;
     }
-    let page: Page<String> = Page::of(call)?;
-    if let Some(marker) = &page.marker {
-        let start = sets.iter().position(|set| set.set.id.to_string() == *marker).ok_or_else(page::bad_token)?;
-        sets.drain(..=start);
-    }
-    let next = page.cut(&mut sets, |last| last.set.id.to_string());
+    let (sets, next) = page::marked(call, sets, |one| one.set.id.to_string())?;
     Ok(page::list("Summaries", sets.iter().map(|set| Value::from(summary(set))).collect(), next))
 }
 

@@ -3,12 +3,18 @@
 mod cancel_update_stack;
 mod continue_update_rollback;
 mod create_change_set;
+mod create_generated_template;
 mod create_stack;
+mod create_stack_refactor;
 mod delete_change_set;
+mod delete_generated_template;
 mod delete_stack;
 mod describe_change_set;
+mod describe_generated_template;
+mod describe_resource_scan;
 mod describe_stack_drift_detection_status;
 mod describe_stack_events;
+mod describe_stack_refactor;
 mod describe_stack_resource;
 mod describe_stack_resource_drifts;
 mod describe_stack_resources;
@@ -17,15 +23,25 @@ mod detect_stack_drift;
 mod detect_stack_resource_drift;
 mod estimate_template_cost;
 mod execute_change_set;
+mod execute_stack_refactor;
+mod get_generated_template;
 mod get_stack_policy;
 mod get_template;
 mod get_template_summary;
 mod list_change_sets;
+mod list_generated_templates;
+mod list_resource_scan_related_resources;
+mod list_resource_scan_resources;
+mod list_resource_scans;
+mod list_stack_refactor_actions;
+mod list_stack_refactors;
 mod list_stack_resources;
 mod list_stacks;
 mod parameter;
 mod rollback_stack;
 mod set_stack_policy;
+mod start_resource_scan;
+mod update_generated_template;
 mod update_stack;
 mod update_termination_protection;
 mod validate_template;
@@ -53,11 +69,17 @@ static ACTIONS: &[&Action] = &[
     &cancel_update_stack::ACTION,
     &continue_update_rollback::ACTION,
     &create_change_set::ACTION,
+    &create_generated_template::ACTION,
     &create_stack::ACTION,
+    &create_stack_refactor::ACTION,
     &delete_change_set::ACTION,
+    &delete_generated_template::ACTION,
     &delete_stack::ACTION,
     &describe_change_set::ACTION,
+    &describe_generated_template::ACTION,
+    &describe_resource_scan::ACTION,
     &describe_stack_events::ACTION,
+    &describe_stack_refactor::ACTION,
     &describe_stack_resource::ACTION,
     &describe_stack_resources::ACTION,
     &describe_stack_drift_detection_status::ACTION,
@@ -67,14 +89,24 @@ static ACTIONS: &[&Action] = &[
     &detect_stack_resource_drift::ACTION,
     &estimate_template_cost::ACTION,
     &execute_change_set::ACTION,
+    &execute_stack_refactor::ACTION,
+    &get_generated_template::ACTION,
     &get_stack_policy::ACTION,
     &get_template::ACTION,
     &get_template_summary::ACTION,
     &list_change_sets::ACTION,
+    &list_generated_templates::ACTION,
+    &list_resource_scan_related_resources::ACTION,
+    &list_resource_scan_resources::ACTION,
+    &list_resource_scans::ACTION,
+    &list_stack_refactor_actions::ACTION,
+    &list_stack_refactors::ACTION,
     &list_stack_resources::ACTION,
     &list_stacks::ACTION,
     &rollback_stack::ACTION,
     &set_stack_policy::ACTION,
+    &start_resource_scan::ACTION,
+    &update_generated_template::ACTION,
     &update_stack::ACTION,
     &update_termination_protection::ACTION,
     &validate_template::ACTION,
@@ -100,7 +132,7 @@ impl Action {
     /// Runs a call with the parameters that the action requires.
     pub(crate) async fn run(&self, call: &Call) -> Result<Value, Fault> {
         for parameter in self.parameters.iter().copied().flatten().filter(|parameter| parameter.is_required) {
-            call.params.required(parameter.name)?;
+            call.params.require(parameter.name)?;
         }
         (self.run)(call).await
     }

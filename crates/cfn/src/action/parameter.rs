@@ -38,6 +38,17 @@ pub(super) const CHANGE_SET: &[Parameter] = &[
     optional("StackName", "Name or ARN of the stack; required with the name of a change set"),
 ];
 
+pub(super) const STACK_REFACTOR: Parameter = required("StackRefactorId", "ID of the refactor");
+pub(super) const RESOURCE_SCAN: Parameter = required("ResourceScanId", "ARN of the scan");
+pub(super) const GENERATED_TEMPLATE: Parameter =
+    required("GeneratedTemplateName", "Name or ARN of the generated template");
+
+/// How the resources of a generated template are kept.
+pub(super) const TEMPLATE_CONFIGURATION: &[Parameter] = &[
+    optional("TemplateConfiguration.DeletionPolicy", "DELETE (the default) or RETAIN: what becomes of the objects"),
+    optional("TemplateConfiguration.UpdateReplacePolicy", "DELETE: no other is supported"),
+];
+
 /// The token of a request that may be sent again.
 pub(super) const TOKEN: Parameter =
     optional("ClientRequestToken", "A request with the same token and parameters is carried out once");

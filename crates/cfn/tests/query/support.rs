@@ -8,7 +8,7 @@ use axum::body::Body;
 use http::{Method, Request, StatusCode};
 use jiff::Timestamp;
 use kiln_cfn::{Cfn, Options, Parts};
-use kiln_identity::{Caller, Local, Policy};
+use kiln_identity::{Caller, DefaultCheck, DefaultRule, Local, Policy};
 use kiln_plan::ResourceTypes;
 use kiln_resource::Registry;
 use kiln_service::{Service, SharedCredentials, TemplateReader};
@@ -75,7 +75,13 @@ impl Answer {
 
 /// All types. They are read once, because a test may have many callers.
 /// The rules that Heat does not have.
-static GUARD_RULES: &[kiln_identity::DefaultRule] = &[kiln_service::ADD_GUARD, kiln_service::LIFT_GUARD];
+static RULES_OF_KILN: &[DefaultRule] = &[
+    kiln_service::ADD_GUARD,
+    kiln_service::LIFT_GUARD,
+    DefaultRule { name: "imports:scan", check: DefaultCheck::READER },
+    DefaultRule { name: "imports:write", check: DefaultCheck::READER },
+    DefaultRule { name: "refactors:create", check: DefaultCheck::MEMBER },
+];
 
 static TYPES: LazyLock<Arc<ResourceTypes>> = LazyLock::new(|| {
     let types = kiln_resource::shipped::types().expect("definitions");
@@ -91,7 +97,9 @@ impl App {
         let key = Secret::new("0123456789abcdef0123456789abcdef".to_owned());
         let store = SqlStore::open(kiln_store::Options::new("sqlite::memory:", key)).await.expect("a store");
         store.migrate().await.expect("a schema");
-        Self::on(Arc::new(store), roles, options)
+        let store = Arc::new(store);
+        let options = Options { worksheets: Some(Arc::<SqlStore>::clone(&store)), ..options };
+        Self::on(store, roles, options)
     }
 
     /// The same store with another caller.
@@ -155,7 +163,7 @@ impl App {
             backends,
             recent: Arc::default(),
             identity: Arc::new(Local::of(caller, Secret::new("{}".to_owned()))),
-            policy: Arc::new(Policy::new(true, GUARD_RULES)),
+            policy: Arc::new(Policy::new(true, RULES_OF_KILN)),
         };
         Self { router: Cfn::new(Parts { options, service }).router(), store }
     }

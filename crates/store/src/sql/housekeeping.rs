@@ -165,6 +165,7 @@ impl SqlStore {
     pub(super) async fn forget_some(&self, retention: &Retention) -> Result<u64, Error> {
         let gone = self.forget_stacks(retention.deleted_before, None, STACKS as u64).await?;
         let mut gone = gone + self.forget_handled().await? + self.forget_plans().await? + self.forget_answers().await?;
+        gone += self.forget_worksheets().await?;
         if gone == 0 {
             gone = self.forget_deliveries().await?;
         }

@@ -31,6 +31,7 @@ mod m0024_drift_repair;
 mod m0025_projects_of_heat;
 mod m0026_durations;
 mod m0027_claims;
+mod m0028_worksheets;
 
 use sea_orm::ConnectionTrait;
 use sea_orm::sea_query::{Expr, ExprTrait, OnConflict, Query};
@@ -91,6 +92,7 @@ const MIGRATIONS: &[&[Change]] = &[
     m0025_projects_of_heat::CHANGES,
     m0026_durations::CHANGES,
     m0027_claims::CHANGES,
+    m0028_worksheets::CHANGES,
 ];
 
 /// The oldest version of the schema whose programs can use the present one. A migration that only adds what older programs

@@ -22,7 +22,7 @@ struct Sealed {
     values: &'static [&'static str],
 }
 
-const SEALED: [Sealed; 13] = [
+const SEALED: [Sealed; 14] = [
     Sealed { table: schema::CREDENTIALS, key: "id", secrets: &["envelope", "plan"], values: &[] },
     Sealed {
         table: schema::RESOURCE,
@@ -38,6 +38,7 @@ const SEALED: [Sealed; 13] = [
     Sealed { table: schema::SNAPSHOT, key: "id", secrets: &["data"], values: &[] },
     Sealed { table: schema::PLAN, key: "id", secrets: &["body"], values: &[] },
     Sealed { table: schema::PLAN_PART, key: "id", secrets: &["body"], values: &[] },
+    Sealed { table: schema::WORKSHEET, key: "id", secrets: &["head", "body"], values: &[] },
     Sealed { table: schema::SOFTWARE_CONFIG, key: "id", secrets: &["body"], values: &[] },
     Sealed { table: schema::SOFTWARE_DEPLOYMENT, key: "id", secrets: &["body"], values: &[] },
     Sealed { table: schema::CONTENT, key: "digest", secrets: &[], values: &["body"] },

@@ -38,6 +38,8 @@ pub(super) const PLAN: &str = "kiln_plan";
 pub(super) const PLAN_APPROVAL: &str = "kiln_plan_approval";
 /// The planned resources.
 pub(super) const PLAN_PART: &str = "kiln_plan_part";
+/// What clients of the CloudFormation API prepare.
+pub(super) const WORKSHEET: &str = "kiln_worksheet";
 /// Guards.
 pub(super) const GUARD: &str = "kiln_guard";
 /// Quotas of projects.

@@ -42,3 +42,4 @@ mod slow_commits;
 mod snapshots;
 mod software;
 mod webhooks;
+mod worksheets;

@@ -113,6 +113,11 @@ impl Scan {
     }
 }
 
+/// The types of the resources that the objects of a scan can become.
+pub fn scanned_types() -> impl Iterator<Item = &'static str> {
+    KINDS.iter().filter_map(|kind| kind.resource_type).chain([INTERFACE, ATTACHMENT, MEMBER])
+}
+
 /// Whether an object is a part of others.
 fn is_part(one: &FoundObject) -> bool {
     match one.key.resource_type.as_str() {
