@@ -50,7 +50,9 @@ async function send(path: string, init: RequestInit): Promise<Response> {
 async function json<T>(path: string, init: RequestInit): Promise<T> {
   const response = await send(path, init);
   const text = await response.text();
-  return (text ? JSON.parse(text) : null) as T;
+  // An update is answered with a page.
+  const isJson = response.headers.get("content-type")?.startsWith("application/json");
+  return (text && isJson ? JSON.parse(text) : null) as T;
 }
 
 function withBody(method: string, body: unknown): RequestInit {

@@ -4,6 +4,7 @@
 import { effect, signal } from "@preact/signals";
 import { ApiError, session, stream } from "./api";
 import { readEvent, type StackEvent } from "./event";
+import { isKiln } from "./service";
 
 /** Whether the page shows what happens; false: it shows what was read last. */
 export const isLive = signal(false);
@@ -121,12 +122,12 @@ class Reader {
   }
 }
 
-/** Reads the stream of the session's project, as long as there is a session. */
+/** Reads the stream of the session's project, as long as there is a session. A Heat has none. */
 export function follow(): void {
   let reader: Reader | undefined;
   let project: string | undefined;
   effect(() => {
-    const now = session.value?.project.id;
+    const now = isKiln.value ? session.value?.project.id : undefined;
     if (now === project) return;
     project = now;
     reader?.close();

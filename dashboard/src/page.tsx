@@ -10,6 +10,7 @@ import { NewStack } from "./new_stack";
 import { Dialog, Failure, Loading, useLoaded } from "./parts";
 import { PlanPage, PlansView } from "./plans";
 import { go, link, route } from "./route";
+import { discoverService, isKiln, POLL, ServiceView } from "./service";
 import { ServicesView } from "./services";
 import { StackPage } from "./stack/stack_page";
 import { StacksView } from "./stacks";
@@ -17,6 +18,9 @@ import { ThemeChoice } from "./theme";
 import { TypePage, TypesView } from "./types";
 
 const lost = signal<unknown>(undefined);
+
+/** The views that a Heat has nothing for. */
+const KILNS = ["plans", "guards"];
 
 function View() {
   const [what = "stacks", ...rest] = route.value;
@@ -26,12 +30,14 @@ function View() {
   }
   if (what === "stacks") return <StacksView />;
   if (what === "new") return <NewStack />;
+  if (!isKiln.value && KILNS.includes(what)) return <ServiceView />;
   if (what === "plans" && rest[0]) return <PlanPage key={rest[0]} id={rest[0]} />;
   if (what === "plans") return <PlansView />;
   if (what === "guards") return <GuardsView />;
   if (what === "types" && rest[0]) return <TypePage key={rest[0]} name={rest[0]} />;
   if (what === "types") return <TypesView />;
   if (what === "services") return <ServicesView />;
+  if (what === "service") return <ServiceView />;
   return (
     <main>
       <h1>There is no such view</h1>
@@ -66,7 +72,8 @@ function ProjectChoice() {
 
 function Header() {
   const [what = "stacks"] = route.value;
-  const views: [string, string][] = [["stacks", "Stacks"], ["plans", "Plans"], ["guards", "Guards"], ["types", "Types"]];
+  const all: [string, string][] = [["stacks", "Stacks"], ["plans", "Plans"], ["guards", "Guards"], ["types", "Types"]];
+  const views = all.filter(([key]) => isKiln.value || !KILNS.includes(key));
   if (session.value!.roles.includes("admin")) views.push(["services", "Engines"]);
   return (
     <header>
@@ -83,9 +90,13 @@ function Header() {
           </a>
         ))}
       </nav>
-      <span class={isLive.value ? "live" : "live off"} role="status">
-        {isLive.value ? "live" : "not live: connecting"}
-      </span>
+      {isKiln.value ? (
+        <span class={isLive.value ? "live" : "live off"} role="status">
+          {isLive.value ? "live" : "not live: connecting"}
+        </span>
+      ) : (
+        <a href={link("service")}>Heat: asked every {POLL / 1000} s</a>
+      )}
       <ProjectChoice />
       <ThemeChoice />
       <span class="user">{session.value!.user.name}</span>
@@ -101,9 +112,15 @@ function Page() {
   if (session.value === null) return <Login />;
   return (
     <>
-      <Header />
-      <Failure error={lost.value} />
-      <View key={session.value.project.id} />
+      {isKiln.value === undefined ? (
+        <Loading error={lost.value} />
+      ) : (
+        <>
+          <Header />
+          <Failure error={lost.value} />
+          <View key={session.value.project.id} />
+        </>
+      )}
       {expired.value && (
         <Dialog title="Your session has expired" close={() => (expired.value = false)}>
           <p>Sign in again to continue. Nothing on this page is lost.</p>
@@ -119,5 +136,6 @@ effect(() => {
   document.title = `${name ?? what} · Kiln`;
 });
 loadSession().catch((error) => (lost.value = error));
+discoverService();
 follow();
 render(<Page />, document.body);

@@ -74,6 +74,21 @@ export async function service(options = {}) {
   return self;
 }
 
+/** Starts 'kiln dashboard' for the user demo, at a service: the address that opens its session. */
+export async function alone(cloud, url, env = {}) {
+  const variables = {
+    PATH: process.env.PATH,
+    OS_AUTH_URL: cloud,
+    OS_USERNAME: "demo",
+    OS_PASSWORD: "password",
+    OS_PROJECT_NAME: "demo",
+    ...(url && { OS_ORCHESTRATION_ENDPOINT_OVERRIDE: `${url}/v1/%(project_id)s` }),
+    ...env,
+  };
+  const said = await started(spawn(KILN, ["dashboard", "--no-browser"], { env: variables }), /Press Ctrl-C/);
+  return /http:\S+/.exec(said)[0];
+}
+
 /** A Chromium without a window. */
 export async function browser() {
   const executablePath = BROWSERS.find(existsSync);

@@ -28,6 +28,8 @@ Serves the dashboard on the loopback interface, for you alone, and starts a brow
 service of the cloud, or with --local at the engine in this process. The address can be used once: others on the machine \
 cannot sign in with it. Press Ctrl-C to stop.
 
+The service can be Kiln or a Heat. For a Heat the page shows what it has, and names what it lacks.
+
 Where the operator has set '[kiln] dashboard', the service has the same page at /dashboard.
 
 Examples:
@@ -50,7 +52,6 @@ pub(crate) struct DashboardArgs {
 impl DashboardArgs {
     /// Runs the command.
     pub(crate) async fn run(self, global: &Global, connection: &Connection) -> Outcome {
-        refuse_heat(connection).await?;
         let shown = match &self.stack {
             Some(stack) => place_of(connection, stack).await?,
             None => String::new(),
@@ -84,16 +85,6 @@ impl DashboardArgs {
 async fn place_of(connection: &Connection, stack: &str) -> Outcome<String> {
     let found = connection.client.stack(stack, false).await?;
     Ok(format!("#/stacks/{}/{}", segment(found.name()), found.id()))
-}
-
-/// Refuses a Heat by name: most views would be empty.
-async fn refuse_heat(connection: &Connection) -> Outcome {
-    match connection.client.get("/guards", &vec![]).await {
-        Err(error) if error.is_not_found() => {
-            Err(Failure::new("the service is not Kiln: the dashboard needs calls that Heat does not have"))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// Starts the browser of the user; false: there is none.
