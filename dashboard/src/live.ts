@@ -2,7 +2,7 @@
 // connections to a host (six with HTTP/1.1).
 
 import { effect, signal } from "@preact/signals";
-import { ApiError, session, stream } from "./api";
+import { ApiError, scope, stream } from "./api";
 import { readEvent, type StackEvent } from "./event";
 import { isKiln } from "./service";
 
@@ -127,7 +127,7 @@ export function follow(): void {
   let reader: Reader | undefined;
   let project: string | undefined;
   effect(() => {
-    const now = isKiln.value ? session.value?.project.id : undefined;
+    const now = isKiln.value ? scope.value : undefined;
     if (now === project) return;
     project = now;
     reader?.close();

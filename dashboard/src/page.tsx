@@ -2,16 +2,16 @@
 
 import { effect, signal } from "@preact/signals";
 import { render } from "preact";
-import { changeProject, expired, loadSession, projects, session, signOut } from "./api";
+import { changeProject, changeRegion, expired, loadSession, projects, regions, scope, session, signOut } from "./api";
 import { GuardsView } from "./guards";
 import { follow, isLive } from "./live";
 import { Login } from "./login";
 import { NewStack } from "./new_stack";
+import { OperatorView } from "./operator";
 import { Dialog, Failure, Loading, useLoaded } from "./parts";
 import { PlanPage, PlansView } from "./plans";
 import { go, link, route } from "./route";
 import { discoverService, isKiln, POLL, ServiceView } from "./service";
-import { ServicesView } from "./services";
 import { StackPage } from "./stack/stack_page";
 import { StacksView } from "./stacks";
 import { ThemeChoice } from "./theme";
@@ -36,7 +36,7 @@ function View() {
   if (what === "guards") return <GuardsView />;
   if (what === "types" && rest[0]) return <TypePage key={rest[0]} name={rest[0]} />;
   if (what === "types") return <TypesView />;
-  if (what === "services") return <ServicesView />;
+  if (what === "operator") return <OperatorView />;
   if (what === "service") return <ServiceView />;
   return (
     <main>
@@ -70,11 +70,27 @@ function ProjectChoice() {
   );
 }
 
+function RegionChoice() {
+  if (regions.value.length < 2) return null;
+  const choose = (event: Event) =>
+    changeRegion((event.target as HTMLSelectElement).value).then(() => go("stacks"), (error) => (lost.value = error));
+  return (
+    <label>
+      <span class="hidden">Region</span>
+      <select value={session.value!.region ?? ""} onChange={choose}>
+        {regions.value.map((name) => (
+          <option key={name}>{name}</option>
+        ))}
+      </select>
+    </label>
+  );
+}
+
 function Header() {
   const [what = "stacks"] = route.value;
   const all: [string, string][] = [["stacks", "Stacks"], ["plans", "Plans"], ["guards", "Guards"], ["types", "Types"]];
   const views = all.filter(([key]) => isKiln.value || !KILNS.includes(key));
-  if (session.value!.roles.includes("admin")) views.push(["services", "Engines"]);
+  if (session.value!.roles.includes("admin")) views.push(["operator", "Operator"]);
   return (
     <header>
       <button type="button" class="skip" onClick={() => document.querySelector("main")?.focus()}>
@@ -97,6 +113,7 @@ function Header() {
       ) : (
         <a href={link("service")}>Heat: asked every {POLL / 1000} s</a>
       )}
+      <RegionChoice />
       <ProjectChoice />
       <ThemeChoice />
       <span class="user">{session.value!.user.name}</span>
@@ -118,7 +135,7 @@ function Page() {
         <>
           <Header />
           <Failure error={lost.value} />
-          <View key={session.value.project.id} />
+          <View key={scope.value} />
         </>
       )}
       {expired.value && (

@@ -16,8 +16,9 @@ async function discover(): Promise<void> {
   const asked = session.peek();
   try {
     await get("/plans?limit=1");
-    isKiln.value = true;
+    if (session.peek() === asked) isKiln.value = true;
   } catch (error) {
+    if (session.peek() !== asked) return;
     const status = error instanceof ApiError ? error.status : 0;
     if (TELLS_NOTHING.includes(status)) setTimeout(() => session.peek() === asked && discover(), AGAIN);
     // A user who may not list plans is told so by Kiln.
@@ -27,8 +28,13 @@ async function discover(): Promise<void> {
 
 /** Asks once for each session. */
 export function discoverService(): void {
+  let region: string | null | undefined;
   effect(() => {
-    if (session.value) void discover();
+    if (!session.value) return;
+    // Another region may have another service.
+    if (region !== session.value.region) isKiln.value = undefined;
+    region = session.value.region;
+    void discover();
   });
 }
 
@@ -47,7 +53,7 @@ const ABSENT: [string, string][] = [
   ["Stream of events", `the page asks every ${POLL / 1000} seconds`],
   ["Retry", "an update with the same template goes on after a failure"],
   ["Forget, and what a delete loses", "Heat deletes without telling what would be lost"],
-  ["Quotas, queues, breakers, findings", "the view Operator shows the engines alone"],
+  ["Quotas", "the policy and the options of Heat limit stacks"],
 ];
 
 /** What a Heat does not have: the views that are absent, by name. */

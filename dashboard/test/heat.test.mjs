@@ -3,7 +3,7 @@
 import http from "node:http";
 import { after, test } from "node:test";
 import assert from "node:assert/strict";
-import { alone, api, browser, open, service } from "./support.mjs";
+import { alone, api, browser, open, service, token } from "./support.mjs";
 
 const STACK = "/stacks/[^/]+/[^/]+";
 const RESOURCE = `${STACK}/resources/[^/]+`;
@@ -164,4 +164,37 @@ test("a Heat: the root cause is read from the events, and a signal scales a grou
   await page.getByRole("link", { name: "Resources", exact: true }).click();
   await page.getByText("4 of 4").waitFor();
   assert.deepEqual([...new Set(refused)], ["GET /plans"]);
+});
+
+test("the catalogue has two regions: Kiln in one, a Heat in the other", async () => {
+  const kiln = await service();
+  const { url } = await heat(kiln);
+  await api(kiln, "POST", "/stacks", { stack_name: "here", template: TEMPLATE });
+  const admin = await token(kiln.cloud, "admin", "password", "admin");
+  const post = async (path, body) => {
+    const headers = { "x-auth-token": admin.token, "content-type": "application/json" };
+    const response = await fetch(kiln.cloud + path, { method: "POST", headers, body: JSON.stringify(body) });
+    assert.equal(response.status, 201, path);
+    return response.json();
+  };
+  await post("/regions", { region: { id: "Region Two" } });
+  const { service: orchestration } = await post("/services", { service: { type: "orchestration", name: "heat", enabled: true } });
+  for (const [region_id, root] of [["RegionOne", kiln.url], ["Region Two", url]]) {
+    const endpoint = { service_id: orchestration.id, interface: "public", region_id, url: `${root}/v1/%(tenant_id)s` };
+    await post("/endpoints", { endpoint });
+  }
+  const page = await open(await browser(), await alone(kiln.cloud, undefined, { OS_REGION_NAME: "RegionOne" }));
+  await page.getByRole("link", { name: "Plans" }).waitFor();
+  const other = await page.context().newPage();
+  await other.goto(page.url());
+  await other.getByRole("link", { name: "here" }).waitFor();
+  await page.getByLabel("Region").selectOption("Region Two");
+  await page.getByRole("link", { name: "Heat: asked every 5 s" }).waitFor();
+  await page.getByRole("link", { name: "here" }).click();
+  await page.getByText("2 of 2").waitFor();
+  // The other tab still shows the first region: it does not act in the second one.
+  await other.getByRole("link", { name: "Types" }).click();
+  await other.getByRole("alert").filter({ hasText: "the project demo and the region Region Two: another tab has changed it" }).waitFor();
+  await page.getByLabel("Region").selectOption("RegionOne");
+  await page.getByText("live", { exact: true }).waitFor();
 });
