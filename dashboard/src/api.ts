@@ -1,6 +1,6 @@
 // Requests to the server: the session, and the REST API below it.
 
-import { signal } from "@preact/signals";
+import { computed, signal } from "@preact/signals";
 
 export interface NameAndId {
   id: string;
@@ -12,10 +12,19 @@ export interface Session {
   project: NameAndId;
   roles: string[];
   expires_at: string;
+  /** The region of the service, if there are several. */
+  region: string | null;
 }
 
 /** The session of this browser: undefined before the server has answered, null if nobody is signed in. */
 export const session = signal<Session | null | undefined>(undefined);
+/** The regions between which the user chooses. */
+export const regions = signal<string[]>([]);
+/** What the page shows, as the server checks it: the project, and its region. */
+export const scope = computed(() => {
+  const { project, region } = session.value ?? {};
+  return project && project.id + (region ? `@${region}` : "");
+});
 /** Whether the token of the session has expired: the page stays, and asks for the password above it. */
 export const expired = signal(false);
 
@@ -32,7 +41,7 @@ export class ApiError extends Error {
 
 async function send(path: string, init: RequestInit): Promise<Response> {
   const headers = new Headers(init.headers);
-  headers.set("X-Kiln-Dashboard", session.peek()?.project.id ?? "-");
+  headers.set("X-Kiln-Dashboard", encodeURIComponent(scope.peek() ?? "-"));
   let response: Response;
   try {
     response = await fetch(path, { ...init, headers, redirect: "error" });
@@ -43,14 +52,16 @@ async function send(path: string, init: RequestInit): Promise<Response> {
   if (response.ok) return response;
   const body = await response.json().catch(() => ({}));
   const { type = "", message = response.statusText } = body.error ?? {};
-  if (response.status === 401 && type !== "Refused") expired.value = true;
+  if (response.status === 401 && path !== "session") expired.value = true;
   throw new ApiError(response.status, type, message);
 }
 
 async function json<T>(path: string, init: RequestInit): Promise<T> {
   const response = await send(path, init);
   const text = await response.text();
-  return (text ? JSON.parse(text) : null) as T;
+  // An update is answered with a page.
+  const isJson = response.headers.get("content-type")?.startsWith("application/json");
+  return (text && isJson ? JSON.parse(text) : null) as T;
 }
 
 function withBody(method: string, body: unknown): RequestInit {
@@ -80,10 +91,12 @@ export function stream(path: string, lastEvent: string | undefined, signal: Abor
 
 interface SessionAnswer {
   session: Session | null;
+  regions: string[];
 }
 
-function begin({ session: begun }: SessionAnswer): void {
+function begin({ session: begun, regions: all }: SessionAnswer): void {
   expired.value = false;
+  regions.value = all;
   session.value = begun;
 }
 
@@ -92,7 +105,7 @@ export async function loadSession(): Promise<void> {
 }
 
 export type Form =
-  | { method: "password"; user: string; password: string; domain: string; project: string }
+  | { method: "password"; user: string; password: string; domain: string; project: string; passcode?: string }
   | { method: "application_credential"; id: string; secret: string }
   | { method: "token"; token: string };
 
@@ -102,6 +115,10 @@ export async function signIn(form: Form): Promise<void> {
 
 export async function changeProject(id: string): Promise<void> {
   begin(await json<SessionAnswer>("session", withBody("PUT", { project_id: id })));
+}
+
+export async function changeRegion(region: string): Promise<void> {
+  begin(await json<SessionAnswer>("session", withBody("PUT", { region })));
 }
 
 export async function signOut(): Promise<void> {

@@ -2,7 +2,7 @@
 
 import { type Signal, useSignal } from "@preact/signals";
 import { useEffect, useId, useRef } from "preact/hooks";
-import { session } from "./api";
+import { scope } from "./api";
 import type { Editor, Module, Trouble } from "./editor/api";
 
 /** The program of the editor. */
@@ -13,7 +13,7 @@ export function editorModule(): Promise<Module> {
 function languageServer(): URL {
   const url = new URL("lsp", document.baseURI);
   url.protocol = url.protocol.replace("http", "ws");
-  url.search = new URLSearchParams({ project: session.peek()!.project.id }).toString();
+  url.search = new URLSearchParams({ project: scope.peek()! }).toString();
   return url;
 }
 

@@ -2,8 +2,9 @@
 // connections to a host (six with HTTP/1.1).
 
 import { effect, signal } from "@preact/signals";
-import { ApiError, session, stream } from "./api";
+import { ApiError, scope, stream } from "./api";
 import { readEvent, type StackEvent } from "./event";
+import { isKiln } from "./service";
 
 /** Whether the page shows what happens; false: it shows what was read last. */
 export const isLive = signal(false);
@@ -121,12 +122,12 @@ class Reader {
   }
 }
 
-/** Reads the stream of the session's project, as long as there is a session. */
+/** Reads the stream of the session's project, as long as there is a session. A Heat has none. */
 export function follow(): void {
   let reader: Reader | undefined;
   let project: string | undefined;
   effect(() => {
-    const now = session.value?.project.id;
+    const now = isKiln.value ? scope.value : undefined;
     if (now === project) return;
     project = now;
     reader?.close();

@@ -1,7 +1,7 @@
 // Signing in with Keystone's credentials.
 
 import { useSignal } from "@preact/signals";
-import { type Form, session, signIn } from "./api";
+import { ApiError, type Form, session, signIn } from "./api";
 import { Failure, Field } from "./parts";
 
 const METHODS: [Form["method"], string][] = [
@@ -14,6 +14,8 @@ export function Login({ again = false }: { again?: boolean }) {
   const method = useSignal<Form["method"]>("password");
   const error = useSignal<unknown>(undefined);
   const busy = useSignal(false);
+  /** Whether Keystone has asked for a passcode. */
+  const asksPasscode = useSignal(false);
   const submit = async (event: SubmitEvent) => {
     event.preventDefault();
     const form = event.currentTarget as HTMLFormElement;
@@ -22,7 +24,9 @@ export function Login({ again = false }: { again?: boolean }) {
     try {
       await signIn({ ...fields, method: method.value } as Form);
     } catch (failed) {
-      error.value = failed;
+      const asks = failed instanceof ApiError && failed.type === "Passcode";
+      asksPasscode.value ||= asks;
+      error.value = asks ? undefined : failed;
     } finally {
       busy.value = false;
     }
@@ -44,6 +48,17 @@ export function Login({ again = false }: { again?: boolean }) {
         <>
           <Field label="User" name="user" autocomplete="username" required defaultValue={known?.user.name} />
           <Field label="Password" name="password" type="password" autocomplete="current-password" required />
+          {asksPasscode.value && (
+            <Field
+              label="Passcode"
+              name="passcode"
+              hint="Of your authenticator: your account asks for it"
+              inputMode="numeric"
+              autocomplete="one-time-code"
+              autoFocus
+              required
+            />
+          )}
           <Field label="Domain" name="domain" defaultValue="Default" required />
           <Field label="Project" name="project" hint="Empty: your first project" defaultValue={known?.project.name} />
         </>

@@ -5,7 +5,9 @@ import { useEffect } from "preact/hooks";
 import { post } from "./api";
 import { ParameterField, type Validated } from "./parameters";
 import { Command, Failure, Field, quoted, useWork } from "./parts";
+import { type CreatePreview, changesOf, PreviewTable } from "./preview";
 import { goWhenDone } from "./route";
+import { isKiln } from "./service";
 import { commandOptions, sent, SourcesForm, useSources } from "./sources";
 
 export function NewStack() {
@@ -15,6 +17,11 @@ export function NewStack() {
   const validated = useSignal<Validated | undefined>(undefined);
   const { busy, error, run } = useWork();
   const { template, environment, files } = sources;
+  /** What a Heat has answered, and the request of which it is the preview. */
+  const preview = useSignal<{ answer: CreatePreview; body: Record<string, unknown> } | undefined>(undefined);
+  useEffect(() => {
+    preview.value = undefined;
+  }, [name.value, given.value, validated.value]);
   useEffect(() => {
     validated.value = undefined;
   }, [template.value, environment.value, files.value]);
@@ -31,8 +38,18 @@ export function NewStack() {
     event.preventDefault();
     const goOn = goWhenDone();
     return run(async () => {
-      const body = { action: "create", stack_name: name.value, ...sent(sources), parameters: Object.fromEntries(values) };
-      goOn("plans", (await post<{ plan: { id: string } }>("/plans", body)).plan.id);
+      const body = { stack_name: name.value, ...sent(sources), parameters: Object.fromEntries(values) };
+      if (!isKiln.value) {
+        const asked = { ...body, disable_rollback: true };
+        preview.value = { answer: await post<CreatePreview>("/stacks/preview", asked), body: asked };
+      } else goOn("plans", (await post<{ plan: { id: string } }>("/plans", { action: "create", ...body })).plan.id);
+    });
+  };
+  const create = (body: Record<string, unknown>) => {
+    const goOn = goWhenDone();
+    return run(async () => {
+      const { stack } = await post<{ stack: { id: string } }>("/stacks", body);
+      goOn("stacks", String(body.stack_name), stack.id, "time");
     });
   };
   const shown = ([name, value]: readonly [string, string]) => (known[name]?.NoEcho === "true" ? `${name}=…` : `${name}=${value}`);
@@ -68,8 +85,16 @@ export function NewStack() {
             />
           ))}
           <button type="submit" class="main" disabled={busy.value}>
-            Show the plan
+            {isKiln.value ? "Show the plan" : "Preview"}
           </button>
+          {preview.value && (
+            <>
+              <PreviewTable changes={changesOf(preview.value.answer)} />
+              <button type="button" class="main" disabled={busy.value} onClick={() => create(preview.value!.body)}>
+                Create
+              </button>
+            </>
+          )}
         </form>
       )}
       <Command text={`kiln stack create${commandOptions(sources)} ${quoted(name.value || "NAME")}${options}`} />

@@ -8,6 +8,7 @@ import { onEvents, onGap } from "./live";
 import { kindOf, Loading, LongTable, paced, Search, searched, Status, useLoaded, when } from "./parts";
 import { link } from "./route";
 import { type Filter, SavedFilters } from "./saved_filters";
+import { isKiln, polled } from "./service";
 
 export interface Stack {
   id: string;
@@ -74,8 +75,9 @@ function Drift({ watched, href }: { watched: Watched | undefined; href: string }
 
 export function StacksView() {
   const { value, error, reload } = useLoaded(loadStacks, []);
-  const watched = useLoaded(loadWatched, []);
+  const watched = useLoaded(async () => (isKiln.value ? await loadWatched() : undefined), []);
   useEffect(() => {
+    if (!isKiln.value) return;
     const timer = setInterval(watched.reload, WATCH);
     return () => clearInterval(timer);
   }, []);
@@ -110,7 +112,7 @@ export function StacksView() {
       }
       if (next) value.value = next;
     };
-    const ends = [onEvents(seen), onGap(again)];
+    const ends = [onEvents(seen), onGap(again), polled(reload)];
     return () => ends.forEach((end) => end());
   }, []);
   if (!value.value) return <Loading error={error.value} />;

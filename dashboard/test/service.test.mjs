@@ -1,9 +1,14 @@
 // A service that restarts, a proxy with a prefix, and many resources.
 
+import { spawnSync } from "node:child_process";
+import { createHmac } from "node:crypto";
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import http from "node:http";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { after, test } from "node:test";
 import assert from "node:assert/strict";
-import { api, browser, open, secondUser, service, signIn } from "./support.mjs";
+import { api, browser, KILN, open, secondUser, service, signIn, token } from "./support.mjs";
 
 const VALUE = { heat_template_version: "2018-08-31", resources: { one: { type: "OS::Heat::RandomString" } } };
 
@@ -50,6 +55,107 @@ test("a plan with data loss is approved by a second user", async () => {
   await page.getByRole("heading", { name: "data", exact: true }).waitFor();
   await page.getByRole("link", { name: "Stacks" }).first().click();
   await page.getByText("There is no stack in this project.").waitFor();
+});
+
+/** The passcode of RFC 6238 now. */
+function passcode(secret) {
+  const step = Buffer.alloc(8);
+  step.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000)));
+  const digest = createHmac("sha1", secret).update(step).digest();
+  const word = digest.readUInt32BE(digest[19] & 15) & 0x7fffffff;
+  return String(word % 1_000_000).padStart(6, "0");
+}
+
+test("a user with two factors is asked for the passcode", async () => {
+  const kiln = await service();
+  const { call, id } = await secondUser(kiln.cloud, "careful");
+  // BASE32 of the secret.
+  await call("POST", "/credentials", { credential: { type: "totp", user_id: id, blob: "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ" } });
+  const options = { multi_factor_auth_enabled: true, multi_factor_auth_rules: [["password", "totp"]] };
+  await call("PATCH", `/users/${id}`, { user: { options } });
+  const page = await open(await browser(), kiln.dashboard);
+  assert.equal(await page.getByLabel("Passcode").count(), 0);
+  await signIn(page, { user: "careful" });
+  await page.getByLabel("Passcode").fill("000000");
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByRole("alert").filter({ hasText: "the passcode or the project is wrong" }).waitFor();
+  await page.getByLabel("Passcode").fill(passcode("12345678901234567890"));
+  await page.getByRole("button", { name: "Sign in" }).click();
+  await page.getByText("There is no stack in this project.").waitFor();
+});
+
+test("'--open' opens the page of a stack, or says how to see it", async () => {
+  const kiln = await service();
+  const folder = mkdtempSync(join(tmpdir(), "kiln-open-"));
+  after(() => rmSync(folder, { recursive: true, force: true }));
+  writeFileSync(join(folder, "browser"), `#!/bin/sh\nprintf %s "$1" > ${folder}/url\n`, { mode: 0o755 });
+  writeFileSync(join(folder, "one.yaml"), JSON.stringify(VALUE));
+  const run = (url, ...args) => {
+    const env = {
+      PATH: process.env.PATH,
+      BROWSER: join(folder, "browser"),
+      OS_AUTH_URL: kiln.cloud,
+      OS_USERNAME: "demo",
+      OS_PASSWORD: "password",
+      OS_PROJECT_NAME: "demo",
+      OS_ORCHESTRATION_ENDPOINT_OVERRIDE: `${url}/v1/%(project_id)s`,
+    };
+    const ran = spawnSync(KILN, ["stack", ...args], { env, encoding: "utf8" });
+    assert.equal(ran.status, 0, ran.stderr);
+    return ran;
+  };
+  const opened = async () => {
+    for (let wait = 0; !existsSync(join(folder, "url")); wait += 1) {
+      assert.ok(wait < 100, "no browser is started");
+      await new Promise((done) => setTimeout(done, 50));
+    }
+    await new Promise((done) => setTimeout(done, 100));
+    const url = readFileSync(join(folder, "url"), "utf8");
+    rmSync(join(folder, "url"));
+    return url;
+  };
+  run(kiln.url, "create", "-t", join(folder, "one.yaml"), "--wait", "--open", "one");
+  const url = await opened();
+  assert.ok(url.startsWith(`${kiln.dashboard}#/stacks/one/`), url);
+  for (const args of [["show", "--open", "one"], ["update", "--existing", "--wait", "--open", "one"]]) {
+    const ran = run(kiln.url, ...args);
+    assert.equal(await opened(), url);
+    assert.ok(ran.stderr.includes(url) && !ran.stdout.includes("#/stacks"), ran.stderr);
+  }
+  const page = await open(await browser(), url);
+  await signIn(page);
+  await page.getByRole("heading", { name: "one", exact: true }).waitFor();
+  // A service without the option.
+  await kiln.stop("SIGINT");
+  kiln.set({ OS_KILN__DASHBOARD: "false" });
+  await kiln.start();
+  const ran = run(kiln.url, "show", "--open", "one");
+  assert.ok(ran.stderr.includes("The service has no dashboard. 'kiln dashboard one' shows the stack."), ran.stderr);
+});
+
+test("an operator sees the failed stacks of all projects, if the policy allows it", async () => {
+  const folder = mkdtempSync(join(tmpdir(), "kiln-policy-"));
+  after(() => rmSync(folder, { recursive: true, force: true }));
+  writeFileSync(join(folder, "policy.yaml"), '"stacks:global_index": "role:admin"\n');
+  const kiln = await service({ OS_OSLO_POLICY__POLICY_FILE: join(folder, "policy.yaml") });
+  const bad = { type: "OS::Heat::TestResource", properties: { value: "<b>x</b>", fail: true } };
+  for (const [stack_name, resources] of [["broken", { bad }], ["well", VALUE.resources]]) {
+    await api(kiln, "POST", "/stacks", { stack_name, template: { ...VALUE, resources }, disable_rollback: true });
+  }
+  const page = await open(await browser(), kiln.dashboard);
+  await signIn(page, { user: "admin", project: "admin" });
+  await page.getByRole("link", { name: "Operator" }).click();
+  const failed = page.getByRole("region", { name: "Failed stacks" });
+  const { project } = await token(kiln.cloud);
+  for (let wait = 0; (await failed.count()) === 0; wait += 1) {
+    assert.ok(wait < 30, "no stack is listed");
+    await page.reload();
+    await page.getByText("No stack has failed.").or(failed).waitFor();
+  }
+  await failed.getByRole("row").filter({ hasText: "broken" }).getByText(project).waitFor();
+  await failed.getByText("resources.bad").waitFor();
+  assert.equal(await failed.getByText("well", { exact: true }).count(), 0);
+  assert.deepEqual(page.messages, []);
 });
 
 test("the last event is purged while a tab is not connected: the stream begins anew", async () => {

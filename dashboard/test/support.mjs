@@ -55,7 +55,7 @@ export async function service(options = {}) {
     OS_KILN__CFN_API: "false",
     ...options,
   };
-  const self = { cloud, url: "", dashboard: "", stop: undefined, start: undefined };
+  const self = { cloud, url: "", dashboard: "", stop: undefined, start: undefined, set: (more) => Object.assign(env, more) };
   let child;
   let port = "0";
   self.start = async () => {
@@ -72,6 +72,21 @@ export async function service(options = {}) {
   };
   await self.start();
   return self;
+}
+
+/** Starts 'kiln dashboard' for the user demo, at a service: the address that opens its session. */
+export async function alone(cloud, url, env = {}) {
+  const variables = {
+    PATH: process.env.PATH,
+    OS_AUTH_URL: cloud,
+    OS_USERNAME: "demo",
+    OS_PASSWORD: "password",
+    OS_PROJECT_NAME: "demo",
+    ...(url && { OS_ORCHESTRATION_ENDPOINT_OVERRIDE: `${url}/v1/%(project_id)s` }),
+    ...env,
+  };
+  const said = await started(spawn(KILN, ["dashboard", "--no-browser"], { env: variables }), /Press Ctrl-C/);
+  return /http:\S+/.exec(said)[0];
 }
 
 /** A Chromium without a window. */
@@ -145,7 +160,7 @@ export async function picture(page, name) {
   if (folder) await page.screenshot({ path: join(folder, `${name}.png`) });
 }
 
-/** Makes a user who is a member of the project demo, with the password 'password'. */
+/** Makes a user who is a member of the project demo, with the password 'password': calls to Keystone, and the ID. */
 export async function secondUser(cloud, name) {
   const admin = await token(cloud, "admin", "password", "admin");
   const { project } = await token(cloud);
@@ -158,4 +173,5 @@ export async function secondUser(cloud, name) {
   const { user } = await call("POST", "/users", { user: { name, domain_id: "default", password: "password" } });
   const { roles } = await call("GET", "/roles?name=member");
   await call("PUT", `/projects/${project}/users/${user.id}/roles/${roles[0].id}`);
+  return { call, id: user.id };
 }

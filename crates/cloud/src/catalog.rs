@@ -140,6 +140,20 @@ impl Catalog {
         })
     }
 
+    /// The regions in which a service has an endpoint, in the order of the catalog.
+    pub fn regions(&self, service: &str, interface: Interface) -> Vec<&str> {
+        let kinds = self.0.iter().filter(|one| official_type(&one.kind) == official_type(service));
+        let endpoints = kinds.flat_map(|one| &one.endpoints);
+        let of_interface = endpoints.filter(|one| Interface::parse(&one.interface) == Some(interface));
+        let mut regions: Vec<&str> = Vec::new();
+        for region in of_interface.filter_map(|one| one.region_id.as_deref().or(one.region.as_deref())) {
+            if !regions.contains(&region) {
+                regions.push(region);
+            }
+        }
+        regions
+    }
+
     /// The catalog in Keystone's form: service types with their endpoints.
     pub(crate) fn to_value(&self) -> Value {
         let services = self.0.iter().map(|service| {

@@ -19,6 +19,10 @@ use crate::stack_cloud::{Memory, StackCloud};
 use crate::token::Token;
 use crate::transport::Transport;
 
+fn clouds() -> Cache<[u8; 32], Arc<StackCloud>> {
+    Cache::builder().max_capacity(2_000).time_to_idle(Duration::from_mins(15)).build()
+}
+
 /// Creates sessions for credentials and keeps those in use, so that all stacks of one owner share a token.
 #[derive(Clone)]
 pub struct Connector {
@@ -45,8 +49,7 @@ impl Connector {
         let memory = Memory::new(options.finder_ttl);
         let remotes = Arc::new(RemoteClouds::new(Addresses::default(), options.finder_ttl));
         let exchange = Arc::new(Exchange::new(transport, of_services, options));
-        let clouds = Cache::builder().max_capacity(2_000).time_to_idle(Duration::from_mins(15)).build();
-        Self { exchange, memory, made: Arc::default(), clouds, remotes }
+        Self { exchange, memory, made: Arc::default(), clouds: clouds(), remotes }
     }
 
     /// The same with the finders of these types, in place of those of Kiln's own types.
@@ -61,6 +64,14 @@ impl Connector {
     /// A text that is not a network.
     pub fn with_remote_networks(self, networks: &[String]) -> Result<Self, NoNetwork> {
         Ok(self.with_remotes_at(Addresses::new(networks)?))
+    }
+
+    /// The same cloud in another region, with limits and a memory of its own.
+    #[must_use]
+    pub fn in_region(&self, region: &str) -> Self {
+        let exchange = Arc::new(self.exchange.in_region(region));
+        let memory = Memory::new(self.options().finder_ttl);
+        Self { exchange, memory, made: Arc::default(), clouds: clouds(), remotes: Arc::clone(&self.remotes) }
     }
 
     pub(crate) fn with_remotes_at(self, allowed: Addresses) -> Self {

@@ -243,6 +243,18 @@ impl Credentials {
     }
 }
 
+/// The request for a token with a password, with a one-time password of the same user beside it.
+pub(crate) fn with_passcode(mut request: Value, passcode: &Secret<String>) -> Option<Value> {
+    let identity = request.as_map_mut()?.get_mut("auth")?.as_map_mut()?.get_mut("identity")?.as_map_mut()?;
+    let mut user = identity.get("password")?.get("user")?.clone();
+    let entries = user.as_map_mut()?;
+    entries.shift_remove("password");
+    entries.insert("passcode".into(), passcode.expose().into());
+    identity.insert("methods".into(), value!(["password", "totp"]));
+    identity.insert("totp".into(), value!({"user": user}));
+    Some(request)
+}
+
 fn expose_scope(scope: &Scope) -> Value {
     match scope {
         Scope::Unscoped => Value::Null,

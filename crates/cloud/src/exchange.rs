@@ -64,6 +64,12 @@ impl Exchange {
         }
     }
 
+    /// The same cloud with the endpoints of another region.
+    pub(crate) fn in_region(&self, region: &str) -> Self {
+        let options = Options { region: Some(region.to_owned()), ..self.options.clone() };
+        Self::new(Arc::clone(&self.transport), self.of_services.clone(), options)
+    }
+
     /// The same cloud with another transport to one service, and limits of its own.
     pub(crate) fn with_transport(&self, service: &str, transport: Arc<dyn Transport>) -> Self {
         let mut of_services = self.of_services.clone();

@@ -12,7 +12,7 @@ use kiln_value::{Map, Secret, Value};
 use url::Url;
 
 use crate::catalog::{self, Interface, official_type};
-use crate::credentials::{Credentials, Scope};
+use crate::credentials::{Credentials, Scope, with_passcode};
 use crate::error::CloudError;
 use crate::exchange::{Exchange, Target};
 use crate::request_retry::RetryPolicy;
@@ -189,6 +189,13 @@ impl Session {
                 region: self.options().region.clone(),
             }),
         }
+    }
+
+    /// A token for the password of the session and a one-time password (TOTP), which is good for one request: the session
+    /// does not keep it. `None`: the session has no password.
+    pub async fn token_by_passcode(&self, passcode: &Secret<String>) -> Option<Result<Token, CloudError>> {
+        let request = with_passcode(self.inner.credentials.auth_request()?, passcode)?;
+        Some(self.issue(&request).await)
     }
 
     async fn issue(&self, body: &Value) -> Result<Token, CloudError> {

@@ -20,7 +20,7 @@ use crate::error::PageError;
 use crate::files;
 use crate::forward;
 use crate::language::{Language, Sockets};
-use crate::login::{self, Form};
+use crate::login::{self, Change, Form};
 use crate::owner::Owner;
 use crate::page_request::{self, Place};
 use crate::seal::Seal;
@@ -41,6 +41,19 @@ pub struct Parts {
     pub owner: Option<Owner>,
     /// What checks the texts in the editor of the page.
     pub language: Arc<dyn Language>,
+    /// The services of several regions, between which users choose; empty: `api` is the only one.
+    pub regions: Vec<Region>,
+}
+
+/// The service in a region.
+#[derive(Clone)]
+pub struct Region {
+    /// Its name.
+    pub name: String,
+    /// The REST API.
+    pub api: Router,
+    /// Connects to the cloud in this region.
+    pub connector: Connector,
 }
 
 /// Everything below `/dashboard`. Cheap to clone.
@@ -56,14 +69,15 @@ struct Inner {
     proxy_headers: bool,
     owner: Option<Owner>,
     sockets: Sockets,
+    regions: Vec<Region>,
 }
 
 impl Dashboard {
     /// A dashboard of these parts.
     pub fn new(parts: Parts) -> Self {
-        let Parts { api, connector, secret, proxy_headers, owner, language } = parts;
+        let Parts { api, connector, secret, proxy_headers, owner, language, regions } = parts;
         let (seal, sockets) = (Seal::new(&secret), Sockets::new(language));
-        Self { inner: Arc::new(Inner { api, connector, seal, proxy_headers, owner, sockets }) }
+        Self { inner: Arc::new(Inner { api, connector, seal, proxy_headers, owner, sockets, regions }) }
     }
 
     /// Serves the dashboard alone, until `stop` ends.
@@ -139,20 +153,25 @@ impl Dashboard {
         let current = Session::of(&head.headers, place, seal);
         let keystone = || connector.as_ref().ok_or(PageError::NoKeystone);
         let mut response = match (path, &head.method) {
-            ("/session", &Method::GET) => axum::Json(json!({ "session": current })).into_response(),
+            ("/session", &Method::GET) => self.told(current.as_ref()),
             ("/session", &Method::POST) => {
-                let session = login::sign_in(keystone()?, Form::read(body).await?).await?;
-                signed_in(&session, place, seal)?
+                let mut session = login::sign_in(keystone()?, Form::read(body).await?).await?;
+                session.region = self.inner.regions.first().map(|region| region.name.clone());
+                self.signed_in(&session, place)?
             }
             ("/session", &Method::PUT) => {
-                let session = login::change_project(keystone()?, &required(current)?, body).await?;
-                signed_in(&session, place, seal)?
+                let change = Change::read(body).await?;
+                if let Some(name) = change.region.as_ref().filter(|name| self.region(name).is_none()) {
+                    return Err(PageError::NoRegion(name.clone()));
+                }
+                let session = login::change(keystone()?, required(current)?, change).await?;
+                self.signed_in(&session, place)?
             }
             ("/session", &Method::DELETE) => {
                 if let (Some(session), Some(connector)) = (&current, connector) {
                     login::sign_out(connector, session).await;
                 }
-                let mut response = axum::Json(json!({ "session": null })).into_response();
+                let mut response = self.told(None);
                 place.remove_cookie(response.headers_mut());
                 response
             }
@@ -170,6 +189,30 @@ impl Dashboard {
         Ok(response)
     }
 
+    fn region(&self, name: &str) -> Option<&Region> {
+        self.inner.regions.iter().find(|region| region.name == name)
+    }
+
+    /// The service of a session, and the cloud.
+    fn service(&self, session: &Session) -> (&Router, Option<&Connector>) {
+        match session.region.as_ref().and_then(|name| self.region(name)) {
+            Some(region) => (&region.api, Some(&region.connector)),
+            None => (&self.inner.api, self.inner.connector.as_ref()),
+        }
+    }
+
+    /// What the page is told of a session.
+    fn told(&self, session: Option<&Session>) -> Response {
+        let regions: Vec<&str> = self.inner.regions.iter().map(|region| &*region.name).collect();
+        axum::Json(json!({ "session": session, "regions": regions })).into_response()
+    }
+
+    fn signed_in(&self, session: &Session, place: &Place) -> Result<Response, PageError> {
+        let mut response = self.told(Some(session));
+        place.set_cookie(response.headers_mut(), &session.sealed(&self.inner.seal)?)?;
+        Ok(response)
+    }
+
     /// The session of a request of the page, which was checked.
     fn session_of_page(&self, head: &Head, place: &Place) -> Result<Session, PageError> {
         page_request::check(head, place)?;
@@ -180,7 +223,7 @@ impl Dashboard {
 
     async fn forward(&self, head: Head, body: Body, path: &str, place: &Place) -> Result<Response, PageError> {
         let session = self.session_of_page(&head, place)?;
-        forward::forward(&self.inner.api, head, body, &format!("/{path}"), &session).await
+        forward::forward(self.service(&session).0, head, body, &format!("/{path}"), &session).await
     }
 
     /// What the user may choose for a constraint of a parameter. One of few reads of the cloud, with the token of the session.
@@ -190,7 +233,7 @@ impl Dashboard {
             return Err(PageError::Method);
         }
         let none = || PageError::NoList(constraint.to_owned());
-        let connector = self.inner.connector.as_ref().ok_or_else(none)?;
+        let connector = self.service(&session).1.ok_or_else(none)?;
         let choices = login::choices(connector, &session, constraint).await?.ok_or_else(none)?;
         Ok(axum::Json(json!({ "choices": choices })).into_response())
     }
@@ -203,7 +246,8 @@ impl Dashboard {
         let (mut asked, ()) = Request::new(()).into_parts();
         asked.headers.extend(head.headers.get(HOST).cloned().map(|host| (HOST, host)));
         asked.extensions = head.extensions.clone();
-        let types = forward::forward(&self.inner.api, asked, Body::empty(), "/resource_types", &session).await?;
+        let types =
+            forward::forward(self.service(&session).0, asked, Body::empty(), "/resource_types", &session).await?;
         if !types.status().is_success() {
             return Ok(types);
         }
@@ -213,10 +257,4 @@ impl Dashboard {
 
 fn required(session: Option<Session>) -> Result<Session, PageError> {
     session.ok_or(PageError::SignedOut)
-}
-
-fn signed_in(session: &Session, place: &Place, seal: &Seal) -> Result<Response, PageError> {
-    let mut response = axum::Json(json!({ "session": session })).into_response();
-    place.set_cookie(response.headers_mut(), &session.sealed(seal)?)?;
-    Ok(response)
 }

@@ -3,6 +3,7 @@
 use axum::response::{IntoResponse as _, Response};
 use http::StatusCode;
 use kiln_cloud::CloudError;
+use serde::Deserialize;
 use serde_json::json;
 
 /// Why a request of the page is refused. The page shows the text.
@@ -27,14 +28,23 @@ pub(crate) enum PageError {
     #[error("You are not signed in.")]
     SignedOut,
     /// Another tab of the browser has changed the project.
-    #[error("The session is now in the project {0}: another tab has changed it.")]
+    #[error("The session is now in {0}: another tab has changed it.")]
     OtherProject(String),
+    /// The catalog has no such region.
+    #[error("There is no orchestration service in the region {0}.")]
+    NoRegion(String),
     /// The form cannot be read.
     #[error("{0}")]
     Form(String),
     /// Keystone refuses the user.
-    #[error("Keystone refused to sign you in: the user, the password or the project is wrong.")]
+    #[error("Keystone refused to sign you in: the user, the password, the passcode or the project is wrong.")]
     Refused,
+    /// Keystone asks for a one-time password beside the password.
+    #[error("Keystone asks for a passcode too.")]
+    Passcode,
+    /// Keystone asks for methods that the form does not have.
+    #[error("Keystone asks you to sign in with {0}. This page cannot do that: use a token.")]
+    Methods(String),
     /// The user has no project.
     #[error("You have no role in any project.")]
     NoProject,
@@ -65,15 +75,27 @@ impl PageError {
             CloudError::NoToken { cause, .. } => cause,
             error => error,
         };
+        if let Some(rules) = required_methods(cause) {
+            return Self::of_rules(&rules);
+        }
         match cause.status() {
             Some(400 | 401 | 403 | 404) => Self::Refused,
             _ => Self::Keystone(cause.to_string()),
         }
     }
 
+    /// The error of a user who must combine methods, by one of these rules.
+    fn of_rules(rules: &[Vec<String>]) -> Self {
+        let known = |rule: &&Vec<String>| rule.iter().all(|method| ["password", "totp"].contains(&method.as_str()));
+        match rules.iter().find(known) {
+            Some(_) => Self::Passcode,
+            None => Self::Methods(rules.iter().map(|rule| rule.join(" and ")).collect::<Vec<_>>().join(", or ")),
+        }
+    }
+
     fn status(&self) -> StatusCode {
         match self {
-            Self::SignedOut | Self::Refused => StatusCode::UNAUTHORIZED,
+            Self::SignedOut | Self::Refused | Self::Passcode | Self::Methods(_) => StatusCode::UNAUTHORIZED,
             Self::OtherProject(_) => StatusCode::CONFLICT,
             Self::Form(_) | Self::TooLarge(_) => StatusCode::BAD_REQUEST,
             Self::Foreign(_) | Self::NoProject | Self::Key | Self::OtherUser | Self::NoKeystone => {
@@ -82,7 +104,7 @@ impl PageError {
             Self::Host(_) => StatusCode::MISDIRECTED_REQUEST,
             Self::Keystone(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Cloud(_) => StatusCode::BAD_GATEWAY,
-            Self::NoList(_) => StatusCode::NOT_FOUND,
+            Self::NoList(_) | Self::NoRegion(_) => StatusCode::NOT_FOUND,
             Self::Sockets => StatusCode::TOO_MANY_REQUESTS,
             Self::Method => StatusCode::METHOD_NOT_ALLOWED,
         }
@@ -98,8 +120,11 @@ impl PageError {
             Self::NoKeystone => "NoKeystone",
             Self::SignedOut => "SignedOut",
             Self::OtherProject(_) => "OtherProject",
+            Self::NoRegion(_) => "NoRegion",
             Self::Form(_) => "Form",
             Self::Refused => "Refused",
+            Self::Passcode => "Passcode",
+            Self::Methods(_) => "Methods",
             Self::NoProject => "NoProject",
             Self::Keystone(_) => "Keystone",
             Self::Cloud(_) => "Cloud",
@@ -109,6 +134,17 @@ impl PageError {
             Self::Method => "Method",
         }
     }
+}
+
+/// The rules of a user whose methods were not enough; `None`: the response is another one.
+fn required_methods(error: &CloudError) -> Option<Vec<Vec<String>>> {
+    #[derive(Deserialize)]
+    struct Receipt {
+        required_auth_methods: Vec<Vec<String>>,
+    }
+    let CloudError::Status { response, .. } = error else { return None };
+    response.headers.get("openstack-auth-receipt")?;
+    serde_json::from_slice(&response.body).ok().map(|Receipt { required_auth_methods }| required_auth_methods)
 }
 
 impl From<PageError> for Response {

@@ -24,7 +24,7 @@ mod seal;
 mod session;
 
 pub use axum::Router;
-pub use dashboard::{Dashboard, Parts};
+pub use dashboard::{Dashboard, Parts, Region};
 pub use language::{Language, LanguageSession};
 pub use owner::{Owner, OwnerAccess};
 pub use remote::remote;

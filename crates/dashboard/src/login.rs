@@ -30,6 +30,9 @@ pub(crate) enum Form {
         /// Name of the domain of the project; without it, that of the user.
         #[serde(default)]
         project_domain: String,
+        /// A one-time password (TOTP), if Keystone asks the user for one.
+        #[serde(default)]
+        passcode: String,
     },
     /// An application credential.
     ApplicationCredential {
@@ -47,8 +50,16 @@ pub(crate) enum Form {
 
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Change {
-    project_id: String,
+pub(crate) struct Change {
+    project_id: Option<String>,
+    pub(crate) region: Option<String>,
+}
+
+impl Change {
+    /// Reads the body of a request.
+    pub(crate) async fn read(body: Body) -> Result<Self, PageError> {
+        read(body).await
+    }
 }
 
 impl Form {
@@ -57,9 +68,16 @@ impl Form {
         read(body).await
     }
 
+    fn passcode(&self) -> Option<Secret<String>> {
+        match self {
+            Self::Password { passcode, .. } if !passcode.is_empty() => Some(Secret::new(passcode.clone())),
+            _ => None,
+        }
+    }
+
     fn credentials(self) -> Credentials {
         match self {
-            Self::Password { user, password, domain, project, project_domain } => {
+            Self::Password { user, password, domain, project, project_domain, passcode: _ } => {
                 let project_domain = if project_domain.is_empty() { &domain } else { &project_domain };
                 let scope = if project.is_empty() {
                     Scope::Unscoped
@@ -90,7 +108,7 @@ async fn read<T: DeserializeOwned>(body: Body) -> Result<T, PageError> {
 ///
 /// [`PageError::Refused`] for a wrong user, password or project, [`PageError::NoProject`], [`PageError::Keystone`].
 pub(crate) async fn sign_in(connector: &Connector, form: Form) -> Result<Session, PageError> {
-    let token = token(connector, form.credentials()).await.inspect_err(|error| {
+    let token = token_of(connector, form).await.inspect_err(|error| {
         tracing::info!(%error, "a user could not sign in to the dashboard");
     })?;
     let session = match Session::of_token(&token) {
@@ -99,6 +117,12 @@ pub(crate) async fn sign_in(connector: &Connector, form: Form) -> Result<Session
     };
     tracing::info!(user = %session.user.id, project = %session.project.id, "a user signed in to the dashboard");
     Ok(session)
+}
+
+async fn token_of(connector: &Connector, form: Form) -> Result<Token, PageError> {
+    let Some(passcode) = form.passcode() else { return token(connector, form.credentials()).await };
+    let answered = connector.session(form.credentials()).token_by_passcode(&passcode).await;
+    answered.ok_or(PageError::Refused)?.map_err(|error| PageError::of_keystone(&error))
 }
 
 /// A session in the first project of the user, by name.
@@ -120,10 +144,18 @@ async fn token(connector: &Connector, credentials: Credentials) -> Result<Token,
     Ok(Token::clone(&token))
 }
 
-/// The session of the same user in another project.
-pub(crate) async fn change_project(connector: &Connector, session: &Session, body: Body) -> Result<Session, PageError> {
-    let Change { project_id } = read(body).await?;
-    in_project(connector, &session.token, &project_id).await
+/// The session of the same user in another project or region.
+pub(crate) async fn change(
+    connector: &Connector,
+    session: Session,
+    Change { project_id, region }: Change,
+) -> Result<Session, PageError> {
+    let region = region.or_else(|| session.region.clone());
+    let changed = match project_id {
+        Some(project) => in_project(connector, &session.token, &project).await?,
+        None => session,
+    };
+    Ok(Session { region, ..changed })
 }
 
 /// The projects of the user, by name.

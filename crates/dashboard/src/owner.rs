@@ -54,6 +54,7 @@ impl Owner {
                     project: named(project),
                     roles: Vec::new(),
                     expires_at: "9999-12-31T23:59:59Z".to_owned(),
+                    region: None,
                 }
             }
         };
@@ -61,6 +62,13 @@ impl Owner {
         OsRng.fill_bytes(&mut bytes);
         let key = Secret::new(URL_SAFE_NO_PAD.encode(bytes));
         Some(Self { address, key, session, is_used: AtomicBool::new(false) })
+    }
+
+    /// The same, in a region of the service.
+    #[must_use]
+    pub fn in_region(mut self, region: Option<String>) -> Self {
+        self.session.region = region;
+        self
     }
 
     /// The address that opens the session. It can be used once.

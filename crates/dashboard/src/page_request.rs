@@ -9,11 +9,13 @@ use http::header::{
 };
 use http::request::Parts as Head;
 use kiln_web::{Query, address};
+use percent_encoding::percent_decode;
 
 use crate::error::PageError;
 use crate::session::Session;
 
-/// The header of each request of the page. Its value is the ID of the project that the page shows, or `-`.
+/// The header of each request of the page. Its value is what the page shows: the ID of the project, with `@` and the
+/// region if there are several, percent-encoded; or `-`.
 const HEADER: &str = "x-kiln-dashboard";
 
 /// Nothing from other hosts, no inline code, no frames.
@@ -93,12 +95,8 @@ pub(crate) fn check(head: &Head, place: &Place) -> Result<(), PageError> {
 
 /// Refuses requests of a tab that shows another project than that of the session.
 pub(crate) fn check_project(head: &Head, session: &Session) -> Result<(), PageError> {
-    let shown = head.headers.get(HEADER).map(HeaderValue::as_bytes);
-    if shown == Some(session.project.id.as_bytes()) {
-        Ok(())
-    } else {
-        Err(PageError::OtherProject(session.project.name.clone()))
-    }
+    let shown = head.headers.get(HEADER).and_then(|value| percent_decode(value.as_bytes()).decode_utf8().ok());
+    if shown.as_deref() == Some(&*session.scope()) { Ok(()) } else { Err(PageError::OtherProject(session.place())) }
 }
 
 /// Refuses sockets that are not from the page. A browser sends no header of the page with them, but always an `Origin`.
@@ -112,10 +110,10 @@ pub(crate) fn check_socket(head: &Head, place: &Place) -> Result<(), PageError> 
 
 /// Refuses sockets of a tab that shows another project than that of the session.
 pub(crate) fn check_project_of_socket(head: &Head, session: &Session) -> Result<(), PageError> {
-    if Query::parse(head.uri.query()).given("project") == Some(&session.project.id) {
+    if Query::parse(head.uri.query()).given("project") == Some(&session.scope()) {
         Ok(())
     } else {
-        Err(PageError::OtherProject(session.project.name.clone()))
+        Err(PageError::OtherProject(session.place()))
     }
 }
 

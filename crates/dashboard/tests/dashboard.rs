@@ -11,8 +11,8 @@ use axum::body::{Body, to_bytes};
 use axum::response::Response;
 use futures::{SinkExt as _, StreamExt as _};
 use http::header::{COOKIE, SET_COOKIE};
-use http::{HeaderMap, Request, StatusCode};
-use kiln_cloud::{Connector, SharedClient, TlsOptions};
+use http::{HeaderMap, Method, Request, StatusCode};
+use kiln_cloud::{Connector, Credentials, HttpRequest, SharedClient, TlsOptions, Transport as _};
 use kiln_dashboard::{Dashboard, Parts};
 use kiln_testcloud::Testcloud;
 use kiln_value::Secret;
@@ -83,7 +83,16 @@ impl App {
         let connector = Connector::new(transport, options);
         let (connector, secret) = (Some(connector), Secret::new(secret.to_owned()));
         let language = Arc::new(Echo);
-        Dashboard::new(Parts { api: api(), connector, secret, proxy_headers, owner: None, language }).router()
+        Dashboard::new(Parts {
+            api: api(),
+            connector,
+            secret,
+            proxy_headers,
+            owner: None,
+            language,
+            regions: Vec::new(),
+        })
+        .router()
     }
 
     async fn send(&self, method: &str, path: &str, headers: &[(&str, &str)], body: Option<Value>) -> Answer {
@@ -229,7 +238,7 @@ async fn signing_out_revokes_the_token() {
     let sent = [("cookie", cookie.as_str()), ("x-kiln-dashboard", "-"), ("origin", ORIGIN)];
     assert_eq!(app.send("GET", "/dashboard/projects", &sent, None).await.status, StatusCode::OK);
     let out = app.send("DELETE", "/dashboard/session", &sent, None).await;
-    assert_eq!((out.status, out.json()), (StatusCode::OK, json!({"session": null})));
+    assert_eq!((out.status, out.json()), (StatusCode::OK, json!({"session": null, "regions": []})));
     assert!(out.headers[SET_COOKIE].to_str().unwrap().contains("Max-Age=0"));
     // A copy of the cookie is worth nothing now.
     assert_eq!(app.send("GET", "/dashboard/projects", &sent, None).await.status, StatusCode::UNAUTHORIZED);
@@ -428,4 +437,59 @@ async fn an_editor_is_limited() {
         assert!(wait < 100, "the places are free again");
         tokio::time::sleep(Duration::from_millis(50)).await;
     }
+}
+
+/// A request of an administrator to the Keystone of the cloud.
+async fn administer(cloud: &Testcloud, method: Method, path: &str, body: &Value) {
+    let (admin, client) = (cloud.users().admin, SharedClient::new(&TlsOptions::default()).unwrap());
+    let options = kiln_cloud::Options::new(cloud.auth_url().parse().unwrap());
+    let credentials = Credentials::password(admin.user, admin.password, admin.project, "Default");
+    let token = Connector::new(Arc::new(client.clone()), options).session(credentials).token().await.unwrap();
+    let mut headers = HeaderMap::new();
+    headers.insert("x-auth-token", token.secret.expose().parse().unwrap());
+    headers.insert("content-type", "application/json".parse().unwrap());
+    let url = format!("{}{path}", cloud.auth_url()).parse().unwrap();
+    let body = Some(body.to_string().into());
+    let request = HttpRequest { method, url, headers, body, timeout: Duration::from_secs(10) };
+    let answer = client.send(request).await.unwrap();
+    assert!(answer.status.is_success(), "{path}: {}", answer.status);
+}
+
+#[tokio::test]
+async fn a_user_with_two_factors_gives_a_passcode_too() {
+    const SECRET: &str = "JBSWY3DPEHPK3PXPJBSWY3DPEHPK3PXP";
+    let app = App::new().await;
+    let session = app.sign_in("password", "demo").await.json();
+    let user = session["session"]["user"]["id"].as_str().unwrap();
+    let credential = json!({"credential": {"type": "totp", "user_id": user, "blob": SECRET}});
+    administer(&app.cloud, Method::POST, "/credentials", &credential).await;
+    let rules = |rule: Value| json!({"user": {"options": {"multi_factor_auth_enabled": true, "multi_factor_auth_rules": [rule]}}});
+    let path = format!("/users/{user}");
+    administer(&app.cloud, Method::PATCH, &path, &rules(json!(["password", "totp"]))).await;
+
+    let asked = app.sign_in("password", "demo").await;
+    assert_eq!((asked.status, asked.kind().as_str()), (StatusCode::UNAUTHORIZED, "Passcode"));
+    assert_eq!(
+        app.sign_in("wrong", "demo").await.kind(),
+        "Refused",
+        "a wrong password does not tell of the second factor"
+    );
+    let sign_in = async |passcode: &str, project: &str| {
+        let form = json!({"method": "password", "user": "demo", "password": "password", "domain": "Default",
+                          "project": project, "passcode": passcode});
+        app.send("POST", "/dashboard/session", &[("origin", ORIGIN), ("x-kiln-dashboard", "-")], Some(form)).await
+    };
+    assert_eq!(sign_in("000000", "demo").await.kind(), "Refused");
+    #[expect(clippy::disallowed_methods, reason = "the Keystone of the test has the time of the machine")]
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_secs();
+    let passcode = kiln_testcloud::passcode(SECRET, now).unwrap();
+    for project in ["demo", ""] {
+        let right = sign_in(&passcode, project).await;
+        assert_eq!(right.status, StatusCode::OK, "{}", right.body);
+        assert_eq!(right.json()["session"]["project"]["name"], "demo");
+    }
+
+    administer(&app.cloud, Method::PATCH, &path, &rules(json!(["password", "x509"]))).await;
+    let other = app.sign_in("password", "demo").await;
+    assert!(other.kind() == "Methods" && other.body.contains("password and x509"), "{}", other.body);
 }

@@ -29,8 +29,15 @@ fn dashboard() -> (Router, String) {
     let owner = Owner::new(AT.parse().unwrap(), &access).unwrap();
     let address = owner.address().expose().clone();
     let secret = Secret::new("secret".to_owned());
-    let parts =
-        Parts { api, connector: None, secret, proxy_headers: false, owner: Some(owner), language: Arc::new(Echo) };
+    let parts = Parts {
+        api,
+        connector: None,
+        secret,
+        proxy_headers: false,
+        owner: Some(owner),
+        language: Arc::new(Echo),
+        regions: Vec::new(),
+    };
     let dashboard = Dashboard::new(parts);
     (dashboard.router(), address.strip_prefix("http://127.0.0.1:8080").unwrap().to_owned())
 }

@@ -48,6 +48,7 @@ pub(crate) mod import;
 pub(crate) mod lsp;
 pub(crate) mod man;
 pub(crate) mod manage;
+pub(crate) mod open_page;
 pub(crate) mod orphan;
 pub(crate) mod oslo_options;
 pub(crate) mod plan;

@@ -2,10 +2,15 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
-use kiln_client::{Client, CloudAccess, Fixed, Source, no_token};
-use kiln_cloud::{CloudConfig, ConfigError, Connector, Credentials, SharedClient, StackCloud, TlsOptions, Transport};
-use kiln_dashboard::{OwnerAccess, Router, remote};
+use http::{HeaderMap, Method, StatusCode};
+use kiln_client::{Client, CloudAccess, Fixed, Source, no_token, segment};
+use kiln_cloud::{
+    CloudConfig, ConfigError, Connector, Credentials, HttpRequest, SharedClient, StackCloud, TlsOptions, Token,
+    Transport,
+};
+use kiln_dashboard::{OwnerAccess, Region, Router, remote};
 use kiln_server::in_process::{HOST, InProcess};
 use kiln_server::local_database::LocalDatabase;
 use kiln_server::runtime::{LOCAL_PROJECT, OwnCloud, Runtime};
@@ -129,22 +134,42 @@ impl Connection {
         }
     }
 
-    /// What a dashboard needs of it: the API, the rights of the user, and the Keystone where the user signs in again.
-    pub(crate) async fn page(&self) -> Outcome<(Router, OwnerAccess, Option<Connector>)> {
+    /// The address of the dashboard of the service; `None`: it has none.
+    pub(crate) async fn dashboard(&self) -> Outcome<Option<Url>> {
+        let Service::Remote(client) = &self.service else { return Ok(None) };
+        let mut url = above_version(self.client.endpoint().await?);
+        // A service at a socket has no address for a browser.
+        if url.host_str() == Some(HOST) {
+            return Ok(None);
+        }
+        url.set_path(&format!("{}/dashboard/", url.path().trim_end_matches('/')));
+        let (headers, timeout) = (HeaderMap::new(), Duration::from_secs(10));
+        let request = HttpRequest { method: Method::GET, url: url.clone(), headers, body: None, timeout };
+        let is_there = client.send(request).await.is_ok_and(|answer| answer.status == StatusCode::OK);
+        Ok(is_there.then_some(url))
+    }
+
+    /// The page of a stack, below the address of a dashboard.
+    pub(crate) async fn page_of(&self, stack: &str) -> Outcome<String> {
+        let found = self.client.stack(stack, false).await?;
+        Ok(format!("#/stacks/{}/{}", segment(found.name()), found.id()))
+    }
+
+    /// What a dashboard needs of it.
+    pub(crate) async fn page(&self) -> Outcome<PageParts> {
         let client = match &self.service {
             Service::Here(router, project) => {
-                return Ok((router.clone(), OwnerAccess::Local { project: project.clone() }, None));
+                let access = OwnerAccess::Local { project: project.clone() };
+                return Ok(PageParts { api: router.clone(), access, connector: None, regions: Vec::new() });
             }
             Service::Remote(client) => client.clone(),
         };
         let Some((connector, credentials)) = &self.cloud else { return Err(no_cloud(&ConfigError::Nothing)) };
-        let mut root = self.client.endpoint().await?;
-        let path = root.path().to_owned();
-        let above = path.split_once("/v1").map_or(path.as_str(), |(above, _)| above);
-        root.set_path(above);
+        let api = remote(client.clone(), above_version(self.client.endpoint().await?));
         let token = connector.session(credentials.clone()).token().await;
         let token = token.map_err(|error| Failure::from(no_token(error, connector.options())))?;
-        Ok((remote(client, root), OwnerAccess::Token(token), Some(connector.clone())))
+        let regions = regions(connector, &client, &token);
+        Ok(PageParts { api, access: OwnerAccess::Token(token), connector: Some(connector.clone()), regions })
     }
 
     fn remote(global: &Global) -> Outcome<Self> {
@@ -218,6 +243,43 @@ impl Connection {
             local: engine,
         })
     }
+}
+
+/// What a dashboard needs of a connection.
+pub(crate) struct PageParts {
+    /// The API.
+    pub(crate) api: Router,
+    /// The rights of the user.
+    pub(crate) access: OwnerAccess,
+    /// The Keystone where the user signs in again.
+    pub(crate) connector: Option<Connector>,
+    /// The regions with a service, that of the options first; empty if there are not several.
+    pub(crate) regions: Vec<Region>,
+}
+
+/// The root of the service with an endpoint such as `https://cloud:8004/v1/PROJECT`.
+fn above_version(mut endpoint: Url) -> Url {
+    let path = endpoint.path().to_owned();
+    endpoint.set_path(path.split_once("/v1").map_or(path.as_str(), |(above, _)| above));
+    endpoint
+}
+
+fn regions(connector: &Connector, client: &SharedClient, token: &Token) -> Vec<Region> {
+    let (options, catalog) = (connector.options(), &token.info.catalog);
+    if options.endpoint_overrides.contains_key("orchestration") {
+        return Vec::new();
+    }
+    let mut names = catalog.regions("orchestration", options.interface);
+    if names.len() < 2 {
+        return Vec::new();
+    }
+    names.sort_by_key(|name| options.region.as_deref() != Some(name));
+    let region = |name: &str| {
+        let url = catalog.endpoint("orchestration", options.interface, Some(name))?;
+        let api = remote(client.clone(), above_version(Url::parse(url).ok()?));
+        Some(Region { name: name.to_owned(), api, connector: connector.in_region(name) })
+    };
+    names.into_iter().filter_map(region).collect()
 }
 
 /// The cloud that options, variables and `clouds.yaml` select, for a command that needs no orchestration service.

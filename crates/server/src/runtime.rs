@@ -278,6 +278,7 @@ impl Runtime {
         let api = Api::new(kiln_api::Parts { options: self.api.clone(), service: self.service.clone() });
         let Some((connector, secret)) = self.dashboard.clone() else { return api };
         let parts = kiln_dashboard::Parts {
+            regions: Vec::new(),
             api: api.router(),
             connector: Some(connector),
             secret,

@@ -48,5 +48,6 @@ pub use builder::{Builder, InvalidState, Quota};
 pub use cloud::{Account, Testcloud, Users};
 pub use fault::{Action, Fault, Faults, When};
 pub use journal::{Journal, RecordedCall};
+pub use keystone::passcode;
 pub use request::Service;
 pub use snapshot::{Snapshot, THREE_TIER};

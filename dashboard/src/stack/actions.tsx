@@ -6,6 +6,7 @@ import { Confirm, Loading, TextField, quoted, useLoaded } from "../parts";
 import { Protect } from "../guards";
 import { type PlanDocument, PlanTable } from "../plan_table";
 import { goWhenDone } from "../route";
+import { isKiln } from "../service";
 import type { StackData, StackJson } from "./stack_data";
 
 interface Action {
@@ -22,10 +23,10 @@ function actionsOf(status: string, name: string): Action[] {
   };
   if (status.endsWith("_IN_PROGRESS")) {
     if (!status.startsWith("UPDATE") && !status.startsWith("CREATE")) return [];
-    return [
-      act("Cancel and roll back", "cancel_update", "cancel", "The stack returns to its state before the operation."),
-      act("Cancel", "cancel_without_rollback", "cancel --no-rollback", "What was done stays."),
-    ];
+    const back = act("Cancel and roll back", "cancel_update", "cancel", "The stack returns to its state before the operation.");
+    const stop = act("Cancel", "cancel_without_rollback", "cancel --no-rollback", "What was done stays.");
+    // A Heat rolls back no create that is cancelled.
+    return isKiln.value || status.startsWith("UPDATE") ? [back, stop] : [stop];
   }
   const again = act("Retry", "continue", "continue", "The operation that failed goes on where it failed.");
   const rest = [
@@ -33,7 +34,7 @@ function actionsOf(status: string, name: string): Action[] {
     act("Suspend", "suspend", "suspend", "Servers are suspended."),
     act("Resume", "resume", "resume", "Servers that are suspended run again."),
   ];
-  return status.endsWith("_FAILED") ? [again, ...rest] : rest;
+  return status.endsWith("_FAILED") && isKiln.value ? [again, ...rest] : rest;
 }
 
 export function Actions({ data, stack }: { data: StackData; stack: StackJson }) {
@@ -47,9 +48,11 @@ export function Actions({ data, stack }: { data: StackData; stack: StackJson }) 
           {each.label}
         </button>
       ))}
-      <button type="button" onClick={() => (open.value = "protect")}>
-        Protect
-      </button>
+      {isKiln.value && (
+        <button type="button" onClick={() => (open.value = "protect")}>
+          Protect
+        </button>
+      )}
       <button type="button" class="danger" onClick={() => (open.value = "delete")}>
         Delete
       </button>
@@ -72,8 +75,9 @@ export function Actions({ data, stack }: { data: StackData; stack: StackJson }) 
 
 /** Shows what would be deleted and lost, and asks for the name. */
 function Delete({ data, close }: { data: StackData; close: () => void }) {
-  const load = async () => (await get<{ plan: PlanDocument }>(`${data.base}/preview_delete`)).plan;
+  const load = async () => (isKiln.value ? (await get<{ plan: PlanDocument }>(`${data.base}/preview_delete`)).plan : undefined);
   const plan = useLoaded(load, [data.base]);
+  const count = data.tree.value.value?.size ?? "all";
   const typed = useSignal("");
   return (
     <Confirm
@@ -89,7 +93,9 @@ function Delete({ data, close }: { data: StackData; close: () => void }) {
         goOn("stacks");
       }}
     >
-      {plan.value.value ? <PlanTable plan={plan.value.value} /> : <Loading error={plan.error.value} />}
+      {plan.value.value && <PlanTable plan={plan.value.value} />}
+      {!plan.value.value && isKiln.value && <Loading error={plan.error.value} />}
+      {!isKiln.value && <p class="failure">Deletes {count} resources. A Heat does not say what is lost with them.</p>}
       <TextField label={`Type the name of the stack: ${data.root.name}`} text={typed} />
     </Confirm>
   );

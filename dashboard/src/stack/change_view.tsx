@@ -1,11 +1,14 @@
 // Changes a stack, its parameters and its template: the plan comes before anything is changed.
 
 import { useSignal } from "@preact/signals";
-import { get, post } from "../api";
+import { useEffect } from "preact/hooks";
+import { get, patch, post } from "../api";
 import { editorModule } from "../editor_frame";
 import { type Parameter, ParameterField, type Validated } from "../parameters";
 import { Command, Failure, Loading, quoted, useWork } from "../parts";
+import { changesOf, PreviewTable, type UpdatePreview } from "../preview";
 import { goWhenDone } from "../route";
+import { isKiln } from "../service";
 import { commandOptions, type Files, sent, SourcesForm, useSources } from "../sources";
 import { shown } from "../value";
 import type { StackData } from "./stack_data";
@@ -34,6 +37,12 @@ export function ChangeView({ data }: { data: StackData }) {
   const validated = useSignal<Validated | undefined>(undefined);
   /** The text that was valid. */
   const valid = useSignal<string | undefined>(undefined);
+  /** What a Heat has answered, and the request of which it is the preview. */
+  const preview = useSignal<{ answer: UpdatePreview; body: Record<string, unknown> } | undefined>(undefined);
+  const { template, environment, files } = sources;
+  useEffect(() => {
+    preview.value = undefined;
+  }, [given.value, template.value, environment.value, files.value]);
   const stack = data.stack.value.value;
   if (!stack) return <Loading error={data.stack.error.value} />;
   const own = Object.entries(stack.parameters).filter(([name]) => !name.startsWith("OS::"));
@@ -45,7 +54,6 @@ export function ChangeView({ data }: { data: StackData }) {
   const changed = Object.keys(parameters)
     .map((name) => [name, value(name)] as const)
     .filter(([name, value]) => value !== ofStack(name) && value !== "");
-  const { template, environment, files } = sources;
   const { template: text, ...rest } = sent(sources);
   const isNew = original.value !== undefined && template.value !== original.value;
   const isChanged = isNew || Object.keys(files.value).length > 0 || environment.value.trim() !== "" || changed.length > 0;
@@ -70,8 +78,20 @@ export function ChangeView({ data }: { data: StackData }) {
     const goOn = goWhenDone();
     return run(async () => {
       const parameters = Object.fromEntries(changed);
-      const body = { action: "update", stack: stack.id, existing: true, parameters, ...rest, ...(isNew && { template: text }) };
-      goOn("plans", (await post<{ plan: { id: string } }>("/plans", body)).plan.id);
+      const body = { parameters, ...rest, ...(isNew && { template: text }) };
+      if (!isKiln.value) {
+        preview.value = { answer: await patch<UpdatePreview>(`${data.base}/preview`, body), body };
+        return;
+      }
+      const asked = { action: "update", stack: stack.id, existing: true, ...body };
+      goOn("plans", (await post<{ plan: { id: string } }>("/plans", asked)).plan.id);
+    });
+  };
+  const update = (body: Record<string, unknown>) => {
+    const goOn = goWhenDone();
+    return run(async () => {
+      await patch(data.base, body);
+      goOn("stacks", data.root.name, data.root.id, "time");
     });
   };
   const options = changed.map(([name, value]) => ` --parameter ${quoted(isHidden(name) ? `${name}=…` : `${name}=${value}`)}`);
@@ -112,8 +132,16 @@ export function ChangeView({ data }: { data: StackData }) {
         ))}
         <Failure error={error.value} />
         <button type="submit" class="main" disabled={busy.value || !isChanged}>
-          Show the plan
+          {isKiln.value ? "Show the plan" : "Preview"}
         </button>
+        {preview.value && (
+          <>
+            <PreviewTable changes={changesOf(preview.value.answer)} />
+            <button type="button" class="main" disabled={busy.value} onClick={() => update(preview.value!.body)}>
+              Update
+            </button>
+          </>
+        )}
       </form>
       <Command text={`kiln stack update ${quoted(stack.stack_name)} --existing${ofSources}${options.join("")}`} />
     </>

@@ -1,6 +1,6 @@
 // What happened in an operation, from the events of a stack.
 
-import { get, path } from "../api";
+import { ApiError, get, path } from "../api";
 import { type EventJson, readEvent, type StackEvent, type StackId } from "../event";
 import { keyOf, type Tree } from "./tree";
 
@@ -50,6 +50,24 @@ export async function loadEvents(root: StackId): Promise<StackEvent[]> {
     marker = `&marker=${events[events.length - 1]!.id}`;
   }
   return all.reverse();
+}
+
+/** The events after one of them, the oldest first; undefined if there is no such event any more. */
+export async function loadEventsAfter(root: StackId, marker: string): Promise<StackEvent[] | undefined> {
+  const query = `nested_depth=50&sort_dir=asc&limit=${PAGE}&marker=${marker}`;
+  try {
+    const { events } = await get<{ events: EventJson[] }>(`${path("stacks", root.name, root.id)}/events?${query}`);
+    return events.map(readEvent);
+  } catch (error) {
+    if (error instanceof ApiError && (error.status === 404 || error.status === 400)) return undefined;
+    throw error;
+  }
+}
+
+/** The first failure of an operation: of a resource that is not a nested stack, whose failure follows from one in it. */
+export function firstFailure({ events }: Operation, tree: Tree): StackEvent | undefined {
+  const failed = events.filter(({ ofStack, status }) => !ofStack && status.endsWith("_FAILED"));
+  return failed.find(({ stack, resource }) => !tree.get(keyOf(stack.id, resource))?.nested) ?? failed[0];
 }
 
 function begins(event: StackEvent, root: StackId): boolean {

@@ -4,6 +4,7 @@ import { useSignal } from "@preact/signals";
 import { get, patch, path, post } from "../api";
 import type { EventJson, StackId } from "../event";
 import { Command, Confirm, Id, Loading, Status, TextField, option, quoted, useLoaded, when } from "../parts";
+import { isKiln } from "../service";
 import { shown } from "../value";
 import type { StackData } from "./stack_data";
 import { keyOf } from "./tree";
@@ -132,7 +133,7 @@ function ResourceActions(props: { base: string; stack: string; name: string; sta
       <button type="button" onClick={() => begin("signal")}>
         Signal
       </button>
-      {props.status.startsWith("DELETE") && (
+      {isKiln.value && props.status.startsWith("DELETE") && (
         <button type="button" class="danger" onClick={() => begin("forget")}>
           Forget
         </button>

@@ -6,7 +6,8 @@ import { get, path } from "../api";
 import type { StackEvent, StackId } from "../event";
 import { onEvents, onGap } from "../live";
 import { paced, useLoaded } from "../parts";
-import { loadEvents } from "./operations";
+import { polled } from "../service";
+import { loadEvents, loadEventsAfter } from "./operations";
 import { keyOf, loadTree, type Tree } from "./tree";
 
 export interface StackJson {
@@ -95,7 +96,25 @@ export function useStack(root: StackId) {
       }
       tree.value.value = next;
     };
-    const ends = [onEvents(seen), onGap(all)];
+    let busy = false;
+    /** Asks for the events after those that are known. */
+    const ask = async () => {
+      const known = events.peek();
+      if (busy || !known) return;
+      busy = true;
+      try {
+        const last = known[known.length - 1];
+        const come = last && (await loadEventsAfter(root, last.id));
+        // The events of a stack can be purged, the last one too.
+        if (!come) all();
+        else if (come.length > 0) seen(come);
+      } catch {
+        // The next time.
+      } finally {
+        busy = false;
+      }
+    };
+    const ends = [onEvents(seen), onGap(all), polled(ask)];
     return () => ends.forEach((end) => end());
   }, [root.id]);
   return { root, base, stack, tree, events, eventsError: past.error, turn };

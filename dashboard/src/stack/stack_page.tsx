@@ -3,11 +3,13 @@
 import { get } from "../api";
 import { Failure, Id, kindOf, Loading, Status, Tabs, useLoaded, when } from "../parts";
 import { link } from "../route";
+import { isKiln } from "../service";
 import { ShapeView } from "../shape/shape_view";
 import { Actions } from "./actions";
 import { ChangeView } from "./change_view";
 import { DriftView } from "./drift_view";
 import { EventsView } from "./events_view";
+import { firstFailure, operationsOf } from "./operations";
 import { OperationsView } from "./operations_view";
 import { OutputsView } from "./outputs_view";
 import { ResourcePage } from "./resource_page";
@@ -15,6 +17,7 @@ import { ResourcesView } from "./resources_view";
 import { type StackData, useStack } from "./stack_data";
 import { TemplateView } from "./template_view";
 import { TimeView } from "./time_view";
+import { keyOf } from "./tree";
 
 const TABS: [string, string][] = [
   ["resources", "Resources"],
@@ -27,6 +30,9 @@ const TABS: [string, string][] = [
   ["drift", "Drift"],
   ["change", "Change"],
 ];
+
+/** The views that a Heat has nothing for. */
+const KILNS = ["operations", "drift"];
 
 interface OperationJson {
   id: string;
@@ -44,15 +50,28 @@ function RootCause({ base, turn }: { base: string; turn: number }) {
   const { value } = useLoaded(load, [base, turn]);
   const cause = value.value;
   if (!cause) return null;
+  return <Cause of={`${cause.resource_path} (${cause.resource_type})`} text={`${cause.error}: ${cause.message}`} />;
+}
+
+function Cause({ of, text }: { of: string; text: string }) {
   return (
     <p class="failure" role="alert">
-      <strong>
-        Root cause: {cause.resource_path} ({cause.resource_type})
-      </strong>
+      <strong>Root cause: {of}</strong>
       <br />
-      {cause.error}: {cause.message}
+      {text}
     </p>
   );
+}
+
+/** The same, as far as the events of a Heat tell. */
+function FirstFailure({ data }: { data: StackData }) {
+  const [latest] = operationsOf(data.events.value ?? [], data.root);
+  const tree = data.tree.value.value;
+  const event = latest && tree && firstFailure(latest, tree);
+  if (!event) return null;
+  const resource = tree.get(keyOf(event.stack.id, event.resource));
+  const place = resource ? `${resource.path.join("/")} (${resource.type})` : event.resource;
+  return <Cause of={place} text={event.reason} />;
 }
 
 export function StackPage(props: { name: string; id: string; tab: string; below: string[] }) {
@@ -77,14 +96,15 @@ export function StackPage(props: { name: string; id: string; tab: string; below:
       </div>
       <Failure error={stack.error.value ?? tree.error.value} />
       {failed && <p>{current.stack_status_reason}</p>}
-      {failed && <RootCause base={data.base} turn={turn.value} />}
-      <Tabs base={base} tabs={TABS} current={props.tab} />
+      {failed && (isKiln.value ? <RootCause base={data.base} turn={turn.value} /> : <FirstFailure data={data} />)}
+      <Tabs base={base} tabs={TABS.filter(([key]) => isKiln.value || !KILNS.includes(key))} current={props.tab} />
       <Tab data={data} tab={props.tab} below={props.below} />
     </main>
   );
 }
 
 function Tab({ data, tab, below }: { data: StackData; tab: string; below: string[] }) {
+  if (!isKiln.value && KILNS.includes(tab)) return <p>A Heat has no such view.</p>;
   switch (tab) {
     case "time":
       return <TimeView data={data} />;

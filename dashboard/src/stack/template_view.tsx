@@ -5,6 +5,7 @@ import { structuredPatch } from "diff";
 import { get, post } from "../api";
 import { Command, Failure, Loading, quoted, useLoaded, when } from "../parts";
 import { goWhenDone } from "../route";
+import { isKiln } from "../service";
 import { yaml } from "../value";
 import type { StackData } from "./stack_data";
 
@@ -29,7 +30,8 @@ async function load(base: string, revision: number): Promise<string> {
 
 export function TemplateView({ data }: { data: StackData }) {
   const keys = [data.base, data.turn.value];
-  const revisions = useLoaded(async () => (await get<{ revisions: Revision[] }>(`${data.base}/revisions`)).revisions, keys);
+  const list = async () => (isKiln.value ? (await get<{ revisions: Revision[] }>(`${data.base}/revisions`)).revisions : []);
+  const revisions = useLoaded(list, keys);
   const chosen = useSignal<number | undefined>(undefined);
   const other = useSignal<number | undefined>(undefined);
   const all = revisions.value.value ?? [];
@@ -56,11 +58,13 @@ export function TemplateView({ data }: { data: StackData }) {
   const stack = quoted(data.root.name);
   return (
     <>
-      <div class="bar">
-        {choice("Revision", chosen, "the present one")}
-        {choice("Compared with", other, "nothing")}
-        {revision !== undefined && revision !== newest && <Return data={data} revision={revision} />}
-      </div>
+      {isKiln.value && (
+        <div class="bar">
+          {choice("Revision", chosen, "the present one")}
+          {choice("Compared with", other, "nothing")}
+          {revision !== undefined && revision !== newest && <Return data={data} revision={revision} />}
+        </div>
+      )}
       <Failure error={revisions.error.value} />
       {other.value !== undefined && revision !== undefined ? (
         <Difference key={`${other.value} ${revision}`} base={data.base} from={other.value} to={revision} />

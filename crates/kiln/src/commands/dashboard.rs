@@ -1,12 +1,10 @@
 //! `kiln dashboard`: the dashboard for one user, on the own machine.
 
 use std::net::{Ipv4Addr, SocketAddr};
-use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use anyhow::Context as _;
 use clap::Args;
-use kiln_client::segment;
 use kiln_console::output::print;
 use kiln_dashboard::{Dashboard, Owner, Parts};
 use kiln_server::language::Templates;
@@ -17,7 +15,8 @@ use tokio::net::TcpListener;
 
 use crate::cli::Global;
 use crate::commands::effect::Effect;
-use crate::connect::Connection;
+use crate::commands::open_page::open;
+use crate::connect::{Connection, PageParts};
 use crate::failure::{Failure, Outcome};
 
 /// Show your stacks in a browser
@@ -27,6 +26,8 @@ use crate::failure::{Failure, Outcome};
 Serves the dashboard on the loopback interface, for you alone, and starts a browser. The page acts with your token at the \
 service of the cloud, or with --local at the engine in this process. The address can be used once: others on the machine \
 cannot sign in with it. Press Ctrl-C to stop.
+
+The service can be Kiln or a Heat. For a Heat the page shows what it has, and names what it lacks.
 
 Where the operator has set '[kiln] dashboard', the service has the same page at /dashboard.
 
@@ -50,24 +51,25 @@ pub(crate) struct DashboardArgs {
 impl DashboardArgs {
     /// Runs the command.
     pub(crate) async fn run(self, global: &Global, connection: &Connection) -> Outcome {
-        refuse_heat(connection).await?;
         let shown = match &self.stack {
-            Some(stack) => place_of(connection, stack).await?,
+            Some(stack) => connection.page_of(stack).await?,
             None => String::new(),
         };
-        let (api, access, connector) = connection.page().await?;
+        let PageParts { api, access, connector, regions } = connection.page().await?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.port));
         let listener =
             TcpListener::bind(address).await.with_context(|| format!("cannot listen on port {}", self.port))?;
         let address = listener.local_addr().context("cannot determine the port")?;
-        let owner = Owner::new(address, &access).ok_or_else(|| Failure::new("your token has no project"))?;
+        let owner = Owner::new(address, &access)
+            .ok_or_else(|| Failure::new("your token has no project"))?
+            .in_region(regions.first().map(|region| region.name.clone()));
         let url = format!("{}{shown}", owner.address().expose());
         let secret = Secret::new(Chance::from_os().uuid().to_string());
         let language = Arc::new(Templates {
             resource_types: Arc::new(global.local.catalog().await?),
             topology_types: global.local.topology_types()?,
         });
-        let parts = Parts { api, connector, secret, proxy_headers: false, owner: Some(owner), language };
+        let parts = Parts { api, connector, secret, proxy_headers: false, owner: Some(owner), language, regions };
         let dashboard = Dashboard::new(parts);
         let (_end, stop) = shutdown::on_signal();
         print(&format!("{url}\n"))?;
@@ -78,34 +80,4 @@ impl DashboardArgs {
         dashboard.serve(listener, shutdown::stopped(stop)).await.context("the dashboard failed")?;
         Ok(())
     }
-}
-
-/// The place of a stack in the page.
-async fn place_of(connection: &Connection, stack: &str) -> Outcome<String> {
-    let found = connection.client.stack(stack, false).await?;
-    Ok(format!("#/stacks/{}/{}", segment(found.name()), found.id()))
-}
-
-/// Refuses a Heat by name: most views would be empty.
-async fn refuse_heat(connection: &Connection) -> Outcome {
-    match connection.client.get("/guards", &vec![]).await {
-        Err(error) if error.is_not_found() => {
-            Err(Failure::new("the service is not Kiln: the dashboard needs calls that Heat does not have"))
-        }
-        _ => Ok(()),
-    }
-}
-
-/// Starts the browser of the user; false: there is none.
-fn open(url: &str) -> bool {
-    let own = std::env::var("BROWSER").ok();
-    let programs = own.iter().map(String::as_str).chain(["xdg-open", "open"]);
-    for program in programs.filter(|program| !program.is_empty()) {
-        let mut command = Command::new(program);
-        command.arg(url).stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
-        if command.spawn().is_ok() {
-            return true;
-        }
-    }
-    false
 }

@@ -1,7 +1,7 @@
 //! `kiln dashboard`: the dashboard for one user, on the own machine.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::os::unix::fs::MetadataExt as _;
 use std::os::unix::process::CommandExt as _;
 use std::process::{Child, Command, Stdio};
@@ -146,20 +146,4 @@ async fn another_user_of_the_machine_cannot_use_the_key() {
     // The key is still good for its user.
     page.open();
     assert_eq!(page.stop(), Some(0));
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a_heat_is_refused_by_name() {
-    let (cloud, folder) = (Testcloud::builder().start().await.unwrap(), Folder::new("dashboard-heat"));
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let url = format!("http://{}", listener.local_addr().unwrap());
-    std::thread::spawn(move || {
-        for stream in listener.incoming() {
-            let mut stream = stream.unwrap();
-            _ = stream.read(&mut [0; 4096]);
-            _ = stream.write_all(b"HTTP/1.1 404 Not Found\r\ncontent-length: 0\r\nconnection: close\r\n\r\n");
-        }
-    });
-    let ran: Ran = folder.client(&cloud, &url, &["dashboard", "--no-browser"]).output().unwrap().into();
-    assert!(ran.code == 1 && ran.err.contains("the service is not Kiln"), "{ran:?}");
 }

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 use super::roles::{Target, effective};
 use super::tokens::{Caller, Scope, body, live, store};
-use super::{member, not_found, page, view};
+use super::{member, not_found, page, totp, view};
 use crate::reply::{Outcome, Refusal, Reply};
 use crate::request::ServiceCall;
 use crate::state::CloudState;
@@ -38,10 +38,14 @@ pub(super) fn issue(world: &mut CloudState, request: &ServiceCall) -> Outcome {
         };
         match method.as_str() {
             "password" => by_password(world, data, &mut proof)?,
+            "totp" => by_passcode(world, data, &mut proof)?,
             "token" => by_token(world, data, &mut proof)?,
             "application_credential" => by_credential(world, data, &mut proof)?,
             _ => return Err(Refusal::unauthorized()),
         }
+    }
+    if let Some(more) = totp::more_methods(world, &proof.user, &proof.methods)? {
+        return Ok(more);
     }
     let scope = scope(world, &auth, &proof)?;
     if let Scope::Trust(trust) = &scope {
@@ -97,6 +101,20 @@ fn by_password(world: &CloudState, data: &Row, proof: &mut Proof) -> Result<(), 
     let id = find_user(world, user).ok_or_else(Refusal::unauthorized)?;
     let row = world.keystone.users.get(&id).ok_or_else(Refusal::unauthorized)?;
     if !row.flag("enabled") || row.text("_password").is_empty() || row.text("_password") != user.text("password") {
+        return Err(Refusal::unauthorized());
+    }
+    proof.user = id;
+    Ok(())
+}
+
+fn by_passcode(world: &CloudState, data: &Row, proof: &mut Proof) -> Result<(), Refusal> {
+    let Some(Value::Object(user)) = data.get("user") else {
+        return Err(Refusal::bad("'user' is a required property"));
+    };
+    let id = find_user(world, user).ok_or_else(Refusal::unauthorized)?;
+    let row = world.keystone.users.get(&id).filter(|row| row.flag("enabled")).ok_or_else(Refusal::unauthorized)?;
+    let is_other = !proof.user.is_empty() && proof.user != id;
+    if is_other || row.text("_totp").is_empty() || !totp::is_passcode(world, row.text("_totp"), user.text("passcode")) {
         return Err(Refusal::unauthorized());
     }
     proof.user = id;

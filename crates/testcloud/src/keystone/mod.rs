@@ -11,6 +11,7 @@ mod roles;
 mod secrets;
 mod signature;
 mod tokens;
+mod totp;
 mod trusts;
 mod users;
 
@@ -28,6 +29,7 @@ pub(crate) use domains::new_domain as domain;
 pub(crate) use projects::new_project;
 pub(crate) use roles::{Target, grant, new_role};
 pub(crate) use tokens::{Caller, authenticate};
+pub use totp::passcode;
 pub(crate) use users::new_user;
 
 /// Users, projects, roles and assignments.

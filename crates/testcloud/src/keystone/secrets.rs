@@ -1,10 +1,10 @@
-//! `/credentials`: EC2 keys as secrets of users.
+//! `/credentials`: EC2 keys and the secrets of one-time passwords, of users.
 
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 
 use super::tokens::Caller;
-use super::{admin_only, member, need, not_found, page};
+use super::{admin_only, member, need, not_found, page, totp};
 use crate::reply::{Outcome, Refusal, Reply};
 use crate::request::ServiceCall;
 use crate::state::CloudState;
@@ -33,8 +33,13 @@ pub(super) fn route(world: &mut CloudState, request: &ServiceCall, caller: &Call
 /// The ID is the digest of the access key, so that a second create is a conflict.
 fn create(world: &mut CloudState, request: &ServiceCall) -> Outcome {
     let body = member(request, "credential")?;
+    if body.text("type") == "totp" {
+        let user = need(&body, "user_id")?;
+        world.keystone.users.get(&user).ok_or_else(|| not_found("user", &user))?;
+        return Ok(Reply::created(json!({"credential": totp::store(world, &user, body.text("blob"))?})));
+    }
     if body.text("type") != "ec2" {
-        return Err(Refusal::bad("Only credentials of type ec2 are simulated."));
+        return Err(Refusal::bad("Only credentials of the types ec2 and totp are simulated."));
     }
     let (user, project) = (need(&body, "user_id")?, need(&body, "project_id")?);
     world.keystone.users.get(&user).ok_or_else(|| not_found("user", &user))?;

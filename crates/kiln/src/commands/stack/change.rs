@@ -15,6 +15,7 @@ use kiln_value::{Class, Map, Value};
 pub(crate) use self::rollback::RollbackArgs;
 use super::{WaitArgs, ended, of_stack, plan, show};
 use crate::commands::confirm::ConfirmArgs;
+use crate::commands::open_page::OpenArgs;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome, nearest};
 use crate::mistakes::{Sent, refused};
@@ -174,6 +175,8 @@ pub(crate) struct CreateArgs {
     #[command(flatten)]
     wait: WaitArgs,
     #[command(flatten)]
+    page: OpenArgs,
+    #[command(flatten)]
     output: OutputArgs,
 }
 
@@ -197,6 +200,7 @@ impl CreateArgs {
         let planned = planned.map(|(stack, changes)| planned_resources(&stack, changes.as_ref()));
         let id = connection.client.create_stack(&self.name, &request).await;
         let id = judged(connection, &request, id).await?;
+        self.page.open(connection, &id).await?;
         if waits {
             let target = Target::created(&self.name, &id).planned(planned);
             let end = self.wait.follow(connection, target, self.enable_rollback).await?;
@@ -353,6 +357,8 @@ pub(crate) struct UpdateArgs {
     #[command(flatten)]
     wait: WaitArgs,
     #[command(flatten)]
+    page: OpenArgs,
+    #[command(flatten)]
     output: OutputArgs,
 }
 
@@ -382,6 +388,7 @@ impl UpdateArgs {
         };
         let answer = client.update_stack(&self.stack, &request).await;
         self.changed.judged(connection, &self.stack, &request, answer).await?;
+        self.page.open(connection, &self.stack).await?;
         if let Some(target) = watched {
             let end = self.wait.follow(connection, target, self.rollback != Rollback::Disabled).await?;
             let ended = ended(&self.stack, &end, "UPDATE");

@@ -8,6 +8,7 @@ use kiln_value::Value;
 use super::{StackArg, of_stack};
 use crate::commands::effect::Effect;
 use crate::commands::guard::with_words;
+use crate::commands::open_page::OpenArgs;
 use crate::connect::Connection;
 use crate::failure::{Failure, Outcome};
 
@@ -24,12 +25,15 @@ pub(crate) struct ShowArgs {
     /// Do not resolve outputs, which can take a long time
     #[arg(long)]
     no_resolve_outputs: bool,
+    #[command(flatten)]
+    page: OpenArgs,
 }
 
 impl ShowArgs {
     pub(super) async fn run(self, connection: &Connection) -> Outcome {
         let StackArg { stack, output } = self.stack;
         let answer = connection.client.stack(&stack, !self.no_resolve_outputs).await.map_err(of_stack(&stack))?;
+        self.page.open(connection, &stack).await?;
         let mut columns: Vec<&str> = FIRST.to_vec();
         columns.push("parameters");
         if !self.no_resolve_outputs {

@@ -6,6 +6,7 @@ use kiln_console::output::OutputArgs;
 use super::{Changed, DryRunArgs, Rollback, UpdateArgs};
 use crate::commands::confirm::ConfirmArgs;
 use crate::commands::effect::Effect;
+use crate::commands::open_page::OpenArgs;
 use crate::commands::stack::WaitArgs;
 use crate::commands::stack::revision::revision_of;
 use crate::connect::Connection;
@@ -51,6 +52,7 @@ impl RollbackArgs {
             dry_run: self.dry_run,
             show_nested: false,
             wait: self.wait,
+            page: OpenArgs::default(),
             output: self.output,
         };
         update.run(connection).await
