@@ -51,7 +51,7 @@ async fn run(call: &Call) -> Result<Value, Fault> {
     let body = Body { templates, moves: moves(call, &names)?, actions: Vec::new() };
     let refactor = body.refactor(call, stacks)?;
     let given = refactor.moves.clone();
-    let RefactorPlan { moves, obstacles } = call.service().plan_refactor(&call.caller, refactor).await?;
+    let RefactorPlan { moves, obstacles, .. } = call.service().plan_refactor(&call.caller, refactor).await?;
     let failure = (!obstacles.is_empty()).then(|| obstacles.join("; "));
     let actions = moves.iter().filter_map(|moved| MoveAction::of(moved, &given, &seen)).collect();
     let head = Head { description, stacks: seen, failure, begun: None };

@@ -415,9 +415,9 @@ async fn members_of_a_group_get_names_and_go_back() {
         let ran = refactor(&all);
         assert!(ran.code == 1 && ran.err.contains(why), "{why}: {ran:?}");
     }
-    let one_left = format!("stacks: {{web: {{template: named.yaml}}}}\nmoves: [{{from: web/nets/0, to: web/front}}]\n");
+    let one_left = "stacks: {web: {template: named.yaml}}\nmoves: [{from: web/nets/0, to: web/front}]\n";
     write("named.yaml", &[&net("front", 0), &subnet("{get_resource: front}")]);
-    let ran = refactor(&one_left);
+    let ran = refactor(one_left);
     assert!(ran.code == 1 && ran.err.contains("web/nets/1 would be deleted"), "{ran:?}");
     assert_eq!(world.names("web"), ["nets", "sub"]);
 
