@@ -65,12 +65,14 @@ export function useLoaded<T>(load: () => Promise<T>, keys: unknown[]) {
   const value = useSignal<T | undefined>(undefined);
   const error = useSignal<unknown>(undefined);
   const state = useRef({ turn: 0, busy: false, again: false });
+  /** Whether the view is gone: what calls the function later loads nothing any more. */
+  const gone = useRef(false);
   const latest = useRef(load);
   latest.current = load;
   const reload = () => {
     const { current } = state;
     current.again = current.busy;
-    if (current.busy) return;
+    if (current.busy || gone.current) return;
     current.busy = true;
     const { turn } = current;
     const end = (show: () => void) => {
@@ -95,6 +97,7 @@ export function useLoaded<T>(load: () => Promise<T>, keys: unknown[]) {
       state.current = { turn: state.current.turn + 1, busy: false, again: false };
     };
   }, keys);
+  useEffect(() => () => void (gone.current = true), []);
   return { value, error, reload };
 }
 

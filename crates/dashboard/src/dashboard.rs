@@ -39,6 +39,8 @@ pub struct Parts {
     pub proxy_headers: bool,
     /// The user who runs the dashboard alone; `None`: it is part of a service.
     pub owner: Option<Owner>,
+    /// Where the lists of the cloud come from if nobody signs in; `None`: there are no lists without a connector.
+    pub lists: Option<kiln_cloud::Session>,
     /// What checks the texts in the editor of the page.
     pub language: Arc<dyn Language>,
     /// The services of several regions, between which users choose; empty: `api` is the only one.
@@ -70,14 +72,15 @@ struct Inner {
     owner: Option<Owner>,
     sockets: Sockets,
     regions: Vec<Region>,
+    lists: Option<kiln_cloud::Session>,
 }
 
 impl Dashboard {
     /// A dashboard of these parts.
     pub fn new(parts: Parts) -> Self {
-        let Parts { api, connector, secret, proxy_headers, owner, language, regions } = parts;
+        let Parts { api, connector, secret, proxy_headers, owner, language, regions, lists } = parts;
         let (seal, sockets) = (Seal::new(&secret), Sockets::new(language));
-        Self { inner: Arc::new(Inner { api, connector, seal, proxy_headers, owner, sockets, regions }) }
+        Self { inner: Arc::new(Inner { api, connector, seal, proxy_headers, owner, sockets, regions, lists }) }
     }
 
     /// Serves the dashboard alone, until `stop` ends.
@@ -233,8 +236,11 @@ impl Dashboard {
             return Err(PageError::Method);
         }
         let none = || PageError::NoList(constraint.to_owned());
-        let connector = self.service(&session).1.ok_or_else(none)?;
-        let choices = login::choices(connector, &session, constraint).await?.ok_or_else(none)?;
+        let cloud = match self.service(&session).1 {
+            Some(connector) => Some(login::cloud(connector, &session)),
+            None => self.inner.lists.clone(),
+        };
+        let choices = login::choices(&cloud.ok_or_else(none)?, constraint).await?.ok_or_else(none)?;
         Ok(axum::Json(json!({ "choices": choices })).into_response())
     }
 

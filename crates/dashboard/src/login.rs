@@ -167,13 +167,17 @@ pub(crate) async fn projects(connector: &Connector, session: &Session) -> Result
     Ok(projects)
 }
 
+/// The cloud, with the token of a session.
+pub(crate) fn cloud(connector: &Connector, session: &Session) -> kiln_cloud::Session {
+    connector.session(given(session))
+}
+
 /// What the user may choose for a constraint of a parameter, by name; `None`: no list is known for it.
 pub(crate) async fn choices(
-    connector: &Connector,
-    session: &Session,
+    cloud: &kiln_cloud::Session,
     constraint: &str,
 ) -> Result<Option<Vec<NameAndId>>, PageError> {
-    let found = kiln_cloud::choices(&connector.session(given(session)), constraint).await;
+    let found = kiln_cloud::choices(cloud, constraint).await;
     let found = found.map_err(|error| PageError::Cloud(error.to_string()))?;
     Ok(found.map(|all| all.into_iter().map(|Choice { id, name }| NameAndId { id, name }).collect()))
 }

@@ -91,6 +91,7 @@ impl App {
             owner: None,
             language,
             regions: Vec::new(),
+            lists: None,
         })
         .router()
     }

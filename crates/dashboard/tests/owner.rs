@@ -37,6 +37,7 @@ fn dashboard() -> (Router, String) {
         owner: Some(owner),
         language: Arc::new(Echo),
         regions: Vec::new(),
+        lists: None,
     };
     let dashboard = Dashboard::new(parts);
     (dashboard.router(), address.strip_prefix("http://127.0.0.1:8080").unwrap().to_owned())

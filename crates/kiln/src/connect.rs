@@ -7,8 +7,8 @@ use std::time::Duration;
 use http::{HeaderMap, Method, StatusCode};
 use kiln_client::{Client, CloudAccess, Fixed, Source, no_token, segment};
 use kiln_cloud::{
-    CloudConfig, ConfigError, Connector, Credentials, HttpRequest, SharedClient, StackCloud, TlsOptions, Token,
-    Transport,
+    CloudConfig, ConfigError, Connector, Credentials, HttpRequest, Session, SharedClient, StackCloud, TlsOptions,
+    Token, Transport,
 };
 use kiln_dashboard::{OwnerAccess, Region, Router, remote};
 use kiln_server::in_process::{HOST, InProcess};
@@ -160,7 +160,8 @@ impl Connection {
         let client = match &self.service {
             Service::Here(router, project) => {
                 let access = OwnerAccess::Local { project: project.clone() };
-                return Ok(PageParts { api: router.clone(), access, connector: None, regions: Vec::new() });
+                let lists = self.cloud.as_ref().map(|(connector, own)| connector.session(own.clone()));
+                return Ok(PageParts { api: router.clone(), access, connector: None, regions: Vec::new(), lists });
             }
             Service::Remote(client) => client.clone(),
         };
@@ -169,7 +170,13 @@ impl Connection {
         let token = connector.session(credentials.clone()).token().await;
         let token = token.map_err(|error| Failure::from(no_token(error, connector.options())))?;
         let regions = regions(connector, &client, &token);
-        Ok(PageParts { api, access: OwnerAccess::Token(token), connector: Some(connector.clone()), regions })
+        Ok(PageParts {
+            api,
+            access: OwnerAccess::Token(token),
+            connector: Some(connector.clone()),
+            regions,
+            lists: None,
+        })
     }
 
     fn remote(global: &Global) -> Outcome<Self> {
@@ -255,6 +262,8 @@ pub(crate) struct PageParts {
     pub(crate) connector: Option<Connector>,
     /// The regions with a service, that of the options first; empty if there are not several.
     pub(crate) regions: Vec<Region>,
+    /// The cloud of `--local`, for lists.
+    pub(crate) lists: Option<Session>,
 }
 
 /// The root of the service with an endpoint such as `https://cloud:8004/v1/PROJECT`.

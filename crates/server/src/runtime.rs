@@ -279,6 +279,7 @@ impl Runtime {
         let Some((connector, secret)) = self.dashboard.clone() else { return api };
         let parts = kiln_dashboard::Parts {
             regions: Vec::new(),
+            lists: None,
             api: api.router(),
             connector: Some(connector),
             secret,

@@ -55,7 +55,7 @@ impl DashboardArgs {
             Some(stack) => connection.page_of(stack).await?,
             None => String::new(),
         };
-        let PageParts { api, access, connector, regions } = connection.page().await?;
+        let PageParts { api, access, connector, regions, lists } = connection.page().await?;
         let address = SocketAddr::from((Ipv4Addr::LOCALHOST, self.port));
         let listener =
             TcpListener::bind(address).await.with_context(|| format!("cannot listen on port {}", self.port))?;
@@ -69,7 +69,8 @@ impl DashboardArgs {
             resource_types: Arc::new(global.local.catalog().await?),
             topology_types: global.local.topology_types()?,
         });
-        let parts = Parts { api, connector, secret, proxy_headers: false, owner: Some(owner), language, regions };
+        let parts =
+            Parts { api, connector, secret, proxy_headers: false, owner: Some(owner), language, regions, lists };
         let dashboard = Dashboard::new(parts);
         let (_end, stop) = shutdown::on_signal();
         print(&format!("{url}\n"))?;

@@ -119,6 +119,8 @@ async fn the_stacks_of_this_machine_are_shown_without_a_service() {
     let project = page.project(&cookie);
     let listed = page.get("/dashboard/api/stacks", &cookie, &project);
     assert!(listed.contains("\"stack_name\":\"one\""), "{listed}");
+    let flavors = page.get("/dashboard/choices/nova.flavor", &cookie, &project);
+    assert!(flavors.starts_with("HTTP/1.1 200") && flavors.contains("m1.small"), "{flavors}");
     let again = send(&page.host, "GET", &page.path, &[], "");
     assert!(again.starts_with("HTTP/1.1 403") && again.contains("can be used once"), "{again}");
     assert_eq!(page.stop(), Some(0));

@@ -209,3 +209,37 @@ async fn texts_that_nobody_names_are_forgotten_after_a_while() {
         bed.end().await;
     }
 }
+
+/// An archive reads the stacks that a purge would delete, and deletes these.
+#[tokio::test]
+async fn only_the_named_deleted_stacks_are_purged() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        if bed.is_shared() {
+            let mut ids = Vec::new();
+            for name in ["a", "b"] {
+                let (made, lease) = claimed(&*bed.store, name).await;
+                bed.store.commit(lease, Batch { events: vec![event(&made, "r", 1)], ..deleting(1) }).await.unwrap();
+                ids.push(made.id);
+            }
+            let alive = bed.store.create_stack(stack("alive")).await.unwrap().id;
+            let store = bed.again().await;
+            let mut found = store.purgeable(at(1_000), 10).await.unwrap();
+            assert_eq!(store.purgeable(at(1_000), 1).await.unwrap().len(), 1);
+            assert!(store.purgeable(at(1), 10).await.unwrap().is_empty());
+            found.sort();
+            ids.sort();
+            assert_eq!(found, ids);
+            assert!(store.purge_these(&[ids[0], alive]).await.unwrap() > 1);
+            let left = [
+                bed.store.stack(ids[0]).await.unwrap(),
+                bed.store.stack(ids[1]).await.unwrap(),
+                bed.store.stack(alive).await.unwrap(),
+            ];
+            assert_eq!(left.map(|stack| stack.is_some()), [false, true, true]);
+            assert_eq!(store.purge_these(&[alive]).await.unwrap(), 0);
+            drop(store);
+        }
+        bed.end().await;
+    }
+}
