@@ -746,17 +746,32 @@ def command_line(folder, url, key):
     aws('wait', 'stack-delete-complete', '--stack-name', 'cli')
 
 
-def manual(folder, url, key):
+def manual(folder, url, key, keystone):
     """The blocks of docs/cloudformation.md."""
     text = (pathlib.Path(__file__).resolve().parents[2] / 'docs/cloudformation.md').read_text()
+    cfn, net = client(url, key), {'Type': 'OS::Neutron::Net'}
     (folder / 'web.json').write_text(TEMPLATE)
-    env = {**os.environ, 'AWS_ACCESS_KEY_ID': key[0], 'AWS_SECRET_ACCESS_KEY': key[1], 'AWS_PAGER': '',
+    for name, before, after in [('library', ['shelf', 'cover'], ['shelf']), ('covers', [], ['cover'])]:
+        old, new = [json.dumps({'HeatTemplateFormatVersion': '2012-12-12', 'Resources': dict.fromkeys(names, net)})
+                    for names in (before, after)]
+        (folder / f'{name}.json').write_text(new)
+        cfn.create_stack(StackName=name, TemplateBody=old)
+        settled(cfn, name)
+    network = neutron(keystone, 'POST', 'networks', {'network': {'name': 'found'}})['network']['id']
+    env = {**os.environ, 'AWS_ACCESS_KEY_ID': key[0], 'AWS_SECRET_ACCESS_KEY': key[1], 'AWS_PAGER': '', 'NETWORK': network,
+           'AWS_ENDPOINT_URL_CLOUDFORMATION': url, 'AWS_DEFAULT_REGION': 'RegionOne',
            'PATH': f'{CLIENTS / "aws/bin"}:{os.environ["PATH"]}'}
-    for language, program in [('sh', ['sh', '-e']), ('python', [sys.executable])]:
-        [block] = re.findall(rf'```{language}\n(.*?)```', text, re.S)
-        block = block.replace('http://kiln:8000/v1', url).replace('=ACCESS', f'={key[0]}').replace('=SECRET', f'={key[1]}')
-        ran = subprocess.run(program, input=block, env=env, cwd=folder, capture_output=True, text=True, timeout=120)
-        check(f'the {language} of the manual', ran.returncode == 0, ran.stdout + ran.stderr)
+    for language, program, number in [('sh', ['sh', '-e'], 3), ('python', [sys.executable], 1)]:
+        blocks = re.findall(rf'```{language}\n(.*?)```', text, re.S)
+        equal(f'blocks of {language}', len(blocks), number)
+        for block in blocks:
+            block = block.replace('http://kiln:8000/v1', url).replace('=ACCESS', f'={key[0]}').replace('=SECRET', f'={key[1]}')
+            ran = subprocess.run(program, input=block, env=env, cwd=folder, capture_output=True, text=True, timeout=120)
+            check(f'{block[:20]} … of the manual', ran.returncode == 0, ran.stdout + ran.stderr)
+    listed = cfn.list_stack_resources(StackName='covers')['StackResourceSummaries']
+    equal('what has moved', [one['LogicalResourceId'] for one in listed], ['cover'])
+    found = (folder / 'found.yaml').read_text()
+    check('the generated template', f'# found {network}' in found, found)
 
 
 def main():
@@ -775,7 +790,7 @@ def main():
         case(signals, cfn)
         case(signatures, url, key, other)
         case(command_line, kiln.folder, url, key)
-        case(manual, kiln.folder, url, key)
+        case(manual, kiln.folder, url, key, demo)
     finish()
 
 

@@ -127,6 +127,8 @@ const LISTED: &[(&str, &str, Treatment)] = &[
     ),
     ("docs/cloudformation.md", "export AWS_ENDPOINT_URL_CLOUDFORMATION", By("tests/cloud/aws.py")),
     ("docs/cloudformation.md", "import boto3", By("tests/cloud/aws.py")),
+    ("docs/cloudformation.md", "refactor=$(", By("tests/cloud/aws.py")),
+    ("docs/cloudformation.md", "scan=$(", By("tests/cloud/aws.py")),
     ("docs/functions.md", "heat_template_version: 2021-04-16", By("crates/template/tests/suite/manual.rs")),
     ("docs/functions.md", "AWSTemplateFormatVersion: 2010-09-09", By("crates/template/tests/suite/manual.rs")),
     ("docs/reading-a-plan.md", "Legend: ", By("crates/kiln/tests/kiln/plan.rs")),

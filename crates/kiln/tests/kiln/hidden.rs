@@ -205,6 +205,57 @@ impl World {
         [told, file, listed, shown.concat(), refused].concat()
     }
 
+    /// An action of the CloudFormation API.
+    fn action(&self, action: &str, parameters: &[(&str, &str)]) -> String {
+        let query = parameters.iter().map(|(name, value)| {
+            format!("&{name}={}", percent_encoding::utf8_percent_encode(value, percent_encoding::NON_ALPHANUMERIC))
+        });
+        self.http(&self.cfn, &format!("/v1/?Action={action}{}", query.collect::<String>()))
+    }
+
+    /// What a scan says of the objects of stacks, and a generated template that takes one of them.
+    fn scanned(&self) -> String {
+        let started = self.action("StartResourceScan", &[]);
+        let id = ("ResourceScanId", element(&started, "ResourceScanId"));
+        let shown = self.action("DescribeResourceScan", &[id]) + &self.action("ListResourceScanResources", &[id]);
+        assert!(shown.contains("<ManagedByStack>true</ManagedByStack>"), "{shown}");
+        // Nor can a value be guessed.
+        for filter in ["ResourceIdentifier", "TagKey"] {
+            let guessed = self.action("ListResourceScanResources", &[id, (filter, "planted-given")]);
+            assert!(guessed.contains("<Resources></Resources>"), "{guessed}");
+        }
+        let net = self.kiln(&["stack", "resource", "show", "main", "net", "-f", "json"]).json();
+        let object = [
+            ("GeneratedTemplateName", "found"),
+            ("Resources.member.1.ResourceType", "OS::Neutron::Net"),
+            ("Resources.member.1.ResourceIdentifier.entry.1.key", "PhysicalResourceId"),
+            ("Resources.member.1.ResourceIdentifier.entry.1.value", net["physical_resource_id"].as_str().unwrap()),
+        ];
+        let refused = self.action("CreateGeneratedTemplate", &object);
+        assert!(refused.contains("it belongs to the resource net of the stack main"), "{refused}");
+        shown + &refused
+    }
+
+    /// A refactoring of a stack that cannot be executed.
+    fn stack_refactor(&self, template: &str) -> String {
+        let template = std::fs::read_to_string(self.folder.path().join(template)).unwrap();
+        let parameters = [
+            ("StackDefinitions.member.1.StackName", "main"),
+            ("StackDefinitions.member.1.TemplateBody", template.as_str()),
+            ("ResourceMappings.member.1.Source.StackName", "main"),
+            ("ResourceMappings.member.1.Source.LogicalResourceId", "net"),
+            ("ResourceMappings.member.1.Destination.StackName", "main"),
+            ("ResourceMappings.member.1.Destination.LogicalResourceId", "renamed"),
+        ];
+        let made = self.action("CreateStackRefactor", &parameters);
+        let id = ("StackRefactorId", element(&made, "StackRefactorId"));
+        let shown = ["DescribeStackRefactor", "ListStackRefactorActions", "ListStackRefactors", "ExecuteStackRefactor"];
+        let shown = shown.map(|action| self.action(action, if action == "ListStackRefactors" { &[] } else { &[id] }));
+        let shown = shown.concat();
+        assert_eq!(shown.matches("main/bad would").count(), 2, "{shown}");
+        shown
+    }
+
     /// What a door shows. A door without a case does not compile.
     async fn shown(&self, door: Door) -> String {
         let main = format!("/stacks/main/{}", self.id("main"));
@@ -278,7 +329,7 @@ impl World {
                     ["import", "commit", "-t", "import.yaml", "--parameter", "given=planted-given", "imported"];
                 let said = self.said(&commit) + &self.said(&[&commit[..], &["--dry-run"]].concat());
                 assert_eq!(said.matches("found").count(), 4, "{said}");
-                said
+                said + &self.scanned()
             }
             Door::Refactor => {
                 let bad =
@@ -291,7 +342,7 @@ impl World {
                 let refactor = ["stack", "refactor", "--moves", "moves.yaml"];
                 let said = self.said(&refactor) + &self.said(&[&refactor[..], &["--plan"]].concat());
                 assert_eq!(said.matches("main/bad would").count(), 4, "{said}");
-                said
+                said + &self.stack_refactor("renamed.yaml")
             }
             Door::Parameters => {
                 let described = self.http(&self.cfn, "/v1/?Action=DescribeStacks&StackName=main");
@@ -375,6 +426,12 @@ impl World {
             }
         }
     }
+}
+
+/// The text of the first element with a name.
+fn element<'t>(text: &'t str, name: &str) -> &'t str {
+    let (_, rest) = text.split_once(&format!("<{name}>")).unwrap_or_else(|| panic!("no {name}: {text}"));
+    rest.split_once('<').unwrap().0
 }
 
 fn planted_in(text: &str) -> Vec<&'static str> {
