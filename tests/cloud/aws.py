@@ -692,7 +692,7 @@ def signatures(url, key, other):
     client(url, key).delete_stack(StackName='mine')
 
 
-def command_line(folder, url, key):
+def command_line(folder, url, key, keystone):
     """The AWS command line."""
     env = {**os.environ, 'AWS_ACCESS_KEY_ID': key[0], 'AWS_SECRET_ACCESS_KEY': key[1],
            'AWS_DEFAULT_REGION': 'RegionOne', 'AWS_MAX_ATTEMPTS': '1', 'AWS_PAGER': ''}
@@ -730,17 +730,16 @@ def command_line(folder, url, key):
     values = {p['ParameterKey']: p['ParameterValue'] for p in stack['Parameters']}
     equal('parameters of a deployed stack', (values['Label'], values['Other']), ('blue', 'z'))
     check('and left alone', 'No changes to deploy' in deploy('--no-fail-on-empty-changeset'))
-    net = json.loads(aws('describe-stack-resource', '--stack-name', 'deployed', '--logical-resource-id', 'net'))
-    object = {'LogicalResourceId': 'net', 'ResourceType': 'OS::Neutron::Net', 'ResourceIdentifier': {
-        'PhysicalResourceId': net['StackResourceDetail']['PhysicalResourceId']}}
-    named = ['--stack-name', 'shared', '--change-set-name', 'import']
+    network = neutron(keystone, 'POST', 'networks', {'network': {'name': 'existing'}})['network']['id']
+    object = {'LogicalResourceId': 'net', 'ResourceType': 'OS::Neutron::Net', 'ResourceIdentifier': {'PhysicalResourceId': network}}
+    named = ['--stack-name', 'taken-over', '--change-set-name', 'import']
     aws('create-change-set', *named, '--change-set-type', 'IMPORT', '--template-body', body, '--resources-to-import',
         json.dumps([object]))
     aws('wait', 'change-set-create-complete', *named)
     aws('execute-change-set', *named)
-    settled(client(url, key), 'shared')
-    aws('wait', 'stack-import-complete', '--stack-name', 'shared')
-    aws('delete-stack', '--stack-name', 'shared')
+    settled(client(url, key), 'taken-over')
+    aws('wait', 'stack-import-complete', '--stack-name', 'taken-over')
+    aws('delete-stack', '--stack-name', 'taken-over')
     aws('delete-stack', '--stack-name', 'deployed')
     time.sleep(2)
     aws('wait', 'stack-delete-complete', '--stack-name', 'cli')
@@ -789,7 +788,7 @@ def main():
         case(scans, cfn, demo, stranger)
         case(signals, cfn)
         case(signatures, url, key, other)
-        case(command_line, kiln.folder, url, key)
+        case(command_line, kiln.folder, url, key, demo)
         case(manual, kiln.folder, url, key, demo)
     finish()
 

@@ -108,6 +108,8 @@ export function useStack(root: StackId) {
         // The events of a stack can be purged, the last one too.
         if (!come) all();
         else if (come.length > 0) seen(come);
+        // The state was read before its last event was, so that no event tells it.
+        else if (stack.value.peek()?.stack_status.endsWith("_IN_PROGRESS")) again();
       } catch {
         // The next time.
       } finally {

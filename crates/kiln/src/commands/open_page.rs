@@ -16,24 +16,32 @@ pub(crate) struct OpenArgs {
 }
 
 impl OpenArgs {
-    /// Opens the page of a stack if the option is given, or says how to see it. The page is no part of the result.
-    ///
-    /// # Errors
-    /// There is no such stack.
-    pub(crate) async fn open(self, connection: &Connection, stack: &str) -> Outcome {
+    /// Opens the page of a stack if the option is given, or says how to see it. The page is no part of the result: the command
+    /// has done its work.
+    pub(crate) async fn open(self, connection: &Connection, stack: &str) {
         if !self.open {
-            return Ok(());
+            return;
         }
-        let Some(dashboard) = connection.dashboard().await? else {
-            let local = if connection.is_local() { "--local " } else { "" };
-            eprintln!("The service has no dashboard. 'kiln {local}dashboard {stack}' shows the stack.");
-            return Ok(());
+        let told = match page(connection, stack).await {
+            Ok(Some(url)) if open(&url) => format!("The page of the stack: {url}"),
+            Ok(Some(url)) => format!("No browser was found. Open {url}"),
+            Ok(None) => {
+                let local = if connection.is_local() { "--local " } else { "" };
+                format!("The service has no dashboard. 'kiln {local}dashboard {stack}' shows the stack.")
+            }
+            Err(failure) => {
+                _ = failure.report();
+                "The page of the stack was not opened.".to_owned()
+            }
         };
-        let url = format!("{dashboard}{}", connection.page_of(stack).await?);
-        let is_open = open(&url);
-        eprintln!("{} {url}", if is_open { "The page of the stack:" } else { "No browser was found. Open" });
-        Ok(())
+        eprintln!("{told}");
     }
+}
+
+/// The address of the page of a stack; `None`: the service has no dashboard.
+async fn page(connection: &Connection, stack: &str) -> Outcome<Option<String>> {
+    let Some(dashboard) = connection.dashboard().await? else { return Ok(None) };
+    Ok(Some(format!("{dashboard}{}", connection.page_of(stack).await?)))
 }
 
 /// Starts the browser of the user; false: there is none.

@@ -345,6 +345,8 @@ async fn upgrade(bed: &Bed) {
         "DROP TABLE kiln_drift_schedule",
         "DROP TABLE kiln_quota",
         "DROP TABLE kiln_duration",
+        "DROP TABLE kiln_claim",
+        "DROP TABLE kiln_worksheet",
         "ALTER TABLE kiln_operation DROP COLUMN plan",
         "ALTER TABLE kiln_engine DROP COLUMN plans",
         "ALTER TABLE kiln_engine DROP COLUMN known_schema",

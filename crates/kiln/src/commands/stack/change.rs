@@ -200,7 +200,7 @@ impl CreateArgs {
         let planned = planned.map(|(stack, changes)| planned_resources(&stack, changes.as_ref()));
         let id = connection.client.create_stack(&self.name, &request).await;
         let id = judged(connection, &request, id).await?;
-        self.page.open(connection, &id).await?;
+        self.page.open(connection, &id).await;
         if waits {
             let target = Target::created(&self.name, &id).planned(planned);
             let end = self.wait.follow(connection, target, self.enable_rollback).await?;
@@ -388,7 +388,7 @@ impl UpdateArgs {
         };
         let answer = client.update_stack(&self.stack, &request).await;
         self.changed.judged(connection, &self.stack, &request, answer).await?;
-        self.page.open(connection, &self.stack).await?;
+        self.page.open(connection, &self.stack).await;
         if let Some(target) = watched {
             let end = self.wait.follow(connection, target, self.rollback != Rollback::Disabled).await?;
             let ended = ended(&self.stack, &end, "UPDATE");

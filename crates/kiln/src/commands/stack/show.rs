@@ -33,7 +33,7 @@ impl ShowArgs {
     pub(super) async fn run(self, connection: &Connection) -> Outcome {
         let StackArg { stack, output } = self.stack;
         let answer = connection.client.stack(&stack, !self.no_resolve_outputs).await.map_err(of_stack(&stack))?;
-        self.page.open(connection, &stack).await?;
+        self.page.open(connection, &stack).await;
         let mut columns: Vec<&str> = FIRST.to_vec();
         columns.push("parameters");
         if !self.no_resolve_outputs {

@@ -35,6 +35,7 @@ mod plugins;
 mod process;
 mod proxy;
 mod python_plugins;
+mod refactored;
 mod remote;
 mod renamed;
 mod replacement;
