@@ -11,7 +11,7 @@ impl State {
             let row = self.stacks.get(&id).filter(|row| row.stack.deleted.is_none());
             let row = row.ok_or(Error::Changed(id))?;
             let messages = self.backlog(id, false).messages;
-            if row.lease.expires != 0 || row.stack.writes != writes || messages > 0 {
+            if row.lease.expires > now || row.stack.writes != writes || messages > 0 {
                 return Err(Error::Changed(id));
             }
         }
@@ -23,6 +23,14 @@ impl State {
             let is_as_read = |stack: &Stack| (stack.generation, stack.settled) == (moved.generation, moved.generation);
             if !self.stacks.get(&moved.id).is_some_and(|row| is_as_read(&row.stack)) {
                 return Err(Error::Changed(moved.id));
+            }
+        }
+        for (id, _) in refactor.locked() {
+            // An engine that was killed at the end of its work has left its lease.
+            if let Some(row) = self.stacks.get_mut(&id) {
+                row.lease.epoch += 1;
+                row.lease.released = row.lease.epoch;
+                row.lease.expires = 0;
             }
         }
         for row in &refactor.rows {

@@ -32,7 +32,7 @@ impl SqlStore {
         let parts = refactor.in_order();
         let tx = self.begin().await?;
         for (stack, writes) in refactor.locked() {
-            if !lock(&tx, stack, writes, mark).await? {
+            if !self.lock(&tx, stack, writes, mark).await? {
                 // An earlier attempt has written everything and lost its connection.
                 let mut stacks = Vec::with_capacity(parts.len());
                 for part in &parts {
@@ -69,23 +69,28 @@ impl SqlStore {
         tx.commit().await?;
         Ok(written.into_iter().map(|(stack, _)| stack).collect())
     }
-}
 
-/// Locks a lease that nobody has, if its stack is as it was read. False: an earlier attempt has written this.
-async fn lock(tx: &Transaction, stack: StackId, writes: i64, mark: &str) -> Result<bool, Fault> {
-    let update = Query::update()
-        .table(schema::LEASE)
-        .value("writes", Expr::col("writes").add(1))
-        .value("mark", mark)
-        .and_where(Expr::col("stack").eq(stack.to_string()))
-        .and_where(Expr::col("expires").eq(0))
-        .and_where(Expr::col("writes").eq(writes))
-        .cond_where(Cond::any().add(Expr::col("mark").is_null()).add(Expr::col("mark").ne(mark)))
-        .to_owned();
-    if tx.execute(&update).await?.rows_affected() > 0 {
-        return Ok(true);
+    /// Locks a lease that nobody has, if its stack is as it was read. An engine that was killed at the end of its work leaves its
+    /// lease: when that has expired, it is taken from the engine, whose epoch is over. False: an earlier attempt has written this.
+    async fn lock(&self, tx: &Transaction, stack: StackId, writes: i64, mark: &str) -> Result<bool, Fault> {
+        let update = Query::update()
+            .table(schema::LEASE)
+            // Before the epoch is set: MariaDB evaluates assignments from left to right.
+            .value("released", Expr::col("epoch").add(1))
+            .value("epoch", Expr::col("epoch").add(1))
+            .value("expires", 0)
+            .value("writes", Expr::col("writes").add(1))
+            .value("mark", mark)
+            .and_where(Expr::col("stack").eq(stack.to_string()))
+            .and_where(Expr::col("expires").lte(self.outside.now()))
+            .and_where(Expr::col("writes").eq(writes))
+            .cond_where(Cond::any().add(Expr::col("mark").is_null()).add(Expr::col("mark").ne(mark)))
+            .to_owned();
+        if tx.execute(&update).await?.rows_affected() > 0 {
+            return Ok(true);
+        }
+        if is_marked(tx, stack, mark).await? { Ok(false) } else { Err(Error::Changed(stack).into()) }
     }
-    if is_marked(tx, stack, mark).await? { Ok(false) } else { Err(Error::Changed(stack).into()) }
 }
 
 /// Refuses a stack with messages that no engine has handled yet: they may be for a row that moves.

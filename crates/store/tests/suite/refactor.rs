@@ -53,6 +53,29 @@ fn moved_stack(stack: &Stack, root: &Stack, parent: Parent) -> MovedStack {
     MovedStack { id: stack.id, writes: stack.writes, generation: stack.generation, root: root.id, parent }
 }
 
+/// An engine that was killed when it had ended its work has left its lease.
+#[tokio::test]
+async fn a_lease_that_a_killed_engine_has_left_is_taken_when_it_has_expired() {
+    let mut beds = beds();
+    while let Some(bed) = beds.next().await {
+        let store = &*bed.store;
+        let made = store.create_stack(crate::make::stack("left")).await.unwrap();
+        let short = std::time::Duration::from_millis(300);
+        let leases = store.claim(engine(), short, &[made.id], 1).await.unwrap();
+        store.commit(leases[0], settling(settle(1, Action::Create, Status::Complete))).await.unwrap();
+        let now = store.stack(made.id).await.unwrap().unwrap();
+        assert!(matches!(store.refactor(&nothing(&now)).await, Err(Error::Changed(_))), "it has not expired");
+        tokio::time::sleep(2 * short).await;
+        store.refactor(&nothing(&now)).await.unwrap();
+        let late = store.commit(leases[0], Batch::default()).await;
+        assert!(matches!(late, Err(Error::Stale(_))), "its epoch is over: {late:?}");
+        store.request(made.id, StackRequest::new(Action::Check, at(60))).await.unwrap();
+        let lease = claim(store, engine(), made.id).await;
+        assert!(lease.clean, "no call is in progress");
+        bed.end().await;
+    }
+}
+
 /// A row leaves a nested stack: an engine carries out the update, and nothing returns to the former template.
 #[tokio::test]
 async fn an_update_that_an_engine_carries_out_returns_to_its_own_template() {
