@@ -16,13 +16,14 @@ use crate::processes::cluster::{Cluster, Limits, end_of};
 
 const STACK: &str = "web";
 const COUNT: usize = 3;
+const MEMBERS: i64 = 3;
 
 /// The networks are members of the group, or have names.
 fn request(are_members: bool) -> StackRequest {
     let net = |index: &str| value!({"type": "OS::Neutron::Net", "properties": {"name": (format!("net-{index}"))}});
-    let count = if are_members { COUNT } else { 0 };
+    let count: i64 = if are_members { MEMBERS } else { 0 };
     let group = value!({"type": "OS::Heat::ResourceGroup", "properties": {
-        "count": (Value::from(count as i64)), "resource_def": (net("%index%")),
+        "count": count, "resource_def": (net("%index%")),
     }});
     let mut resources = Map::from_iter([("group".to_owned(), group)]);
     if !are_members {
@@ -60,7 +61,7 @@ async fn a_refactoring_is_whole_although_the_service_is_killed() {
     let mut cluster = Cluster::in_one_process(cloud, limits).await;
     let client = cluster.client(cluster.cloud.users().demo);
     client.create_stack(STACK, &request(true)).await.expect("a create");
-    let settled = async || end_of(&client, STACK, Duration::from_secs(60)).await;
+    let settled = async || end_of(&client, STACK, Duration::from_mins(1)).await;
     assert_eq!(settled().await.0, "CREATE_COMPLETE");
     let ids: Vec<String> = networks(&client).await.into_values().collect();
     assert_eq!(ids.len(), COUNT);
