@@ -2,7 +2,7 @@
 
 import { ApiError, get } from "./api";
 import { Command, Id, Loading, LongTable, Status, useLoaded, when } from "./parts";
-import type { Stack } from "./stacks";
+import { Change, ChangeHead, type Stack } from "./stacks";
 
 interface Engine {
   id: string;
@@ -90,9 +90,7 @@ function FailedStacks() {
               <th>Project</th>
               <th>Stack</th>
               <th>Status</th>
-              <th>Last change</th>
-              <th>Owner</th>
-              <th>Reason</th>
+              <ChangeHead />
             </>
           }
           row={(stack) => (
@@ -104,11 +102,7 @@ function FailedStacks() {
               <td>
                 <Status status={stack.stack_status} />
               </td>
-              <td>{when(stack.updated_time ?? stack.creation_time)}</td>
-              <td>{stack.stack_owner}</td>
-              <td class="reason" title={stack.stack_status_reason}>
-                {stack.stack_status_reason}
-              </td>
+              <Change stack={stack} />
             </>
           )}
         />

@@ -163,9 +163,7 @@ export function StacksView() {
             <th>Name</th>
             <th>Status</th>
             {isWatched && <th>Drift</th>}
-            <th>Last change</th>
-            <th>Owner</th>
-            <th>Reason</th>
+            <ChangeHead />
           </>
         }
         row={(stack) => (
@@ -181,14 +179,34 @@ export function StacksView() {
                 <Drift watched={drift.get(stack.id)} href={link("stacks", stack.stack_name, stack.id, "drift")} />
               </td>
             )}
-            <td>{when(stack.updated_time ?? stack.creation_time)}</td>
-            <td>{stack.stack_owner}</td>
-            <td class="reason" title={stack.stack_status_reason}>
-              {kindOf(stack.stack_status) === "failed" ? stack.stack_status_reason : ""}
-            </td>
+            <Change stack={stack} />
           </>
         )}
       />
     </main>
+  );
+}
+
+/** The heads of the cells of a change. */
+export function ChangeHead() {
+  return (
+    <>
+      <th>Last change</th>
+      <th>Owner</th>
+      <th>Reason</th>
+    </>
+  );
+}
+
+/** When and by whom a stack was changed, and why it failed. */
+export function Change({ stack }: { stack: Stack }) {
+  return (
+    <>
+      <td>{when(stack.updated_time ?? stack.creation_time)}</td>
+      <td>{stack.stack_owner}</td>
+      <td class="reason" title={stack.stack_status_reason}>
+        {kindOf(stack.stack_status) === "failed" ? stack.stack_status_reason : ""}
+      </td>
+    </>
   );
 }

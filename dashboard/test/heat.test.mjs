@@ -28,9 +28,13 @@ const HEATS = [
 const ACTIONS = ["suspend", "resume", "check", "cancel_update", "cancel_without_rollback"];
 const FIELDS = ["stack_name", "template", "files", "environment", "parameters", "disable_rollback", "timeout_mins", "tags"];
 
-/** A service before Kiln that answers as strictly as a Heat; `refused` are the requests that a Heat does not know. */
+/**
+ * A service before Kiln that answers as strictly as a Heat; `refused` are the requests that a Heat does not know. While `old.is`, a
+ * stack is still in its create.
+ */
 async function heat(kiln) {
   const refused = [];
+  const old = { is: false };
   const known = (request, path, body) => {
     if (!HEATS.some(([method, pattern]) => method.test(request.method) && pattern.test(path))) return 404;
     const keys = body ? Object.keys(JSON.parse(body)) : [];
@@ -49,9 +53,15 @@ async function heat(kiln) {
     }
     const headers = { ...request.headers };
     delete headers.accept;
-    const passed = http.request(kiln.url + request.url, { method: request.method, headers }, (answer) => {
-      response.writeHead(answer.statusCode, answer.headers);
-      answer.pipe(response);
+    const passed = http.request(kiln.url + request.url, { method: request.method, headers }, async (answer) => {
+      if (!old.is || !/\/stacks\/[^/]+\/[^/]+$/.test(path)) {
+        response.writeHead(answer.statusCode, answer.headers);
+        return answer.pipe(response);
+      }
+      let text = "";
+      for await (const part of answer) text += part;
+      response.writeHead(answer.statusCode, { "content-type": "application/json" });
+      response.end(text.replaceAll("CREATE_COMPLETE", "CREATE_IN_PROGRESS"));
     });
     passed.end(body);
   });
@@ -60,7 +70,7 @@ async function heat(kiln) {
     server.close();
     server.closeAllConnections();
   });
-  return { url: `http://127.0.0.1:${server.address().port}`, refused };
+  return { url: `http://127.0.0.1:${server.address().port}`, refused, old };
 }
 
 const TEMPLATE = `heat_template_version: 2018-08-31
@@ -197,4 +207,20 @@ test("the catalogue has two regions: Kiln in one, a Heat in the other", async ()
   await other.getByRole("alert").filter({ hasText: "the project demo and the region Region Two: another tab has changed it" }).waitFor();
   await page.getByLabel("Region").selectOption("RegionOne");
   await page.getByText("live", { exact: true }).waitFor();
+});
+
+test("a Heat: a state that was read before the last event does not stay", async () => {
+  const kiln = await service();
+  const { url, old } = await heat(kiln);
+  const create = { stack_name: "plain", template: TEMPLATE, parameters: {} };
+  await api(kiln, "POST", "/stacks", create);
+  const page = await open(await browser(), await alone(kiln.cloud, url));
+  await page.getByText("create complete").waitFor();
+  old.is = true;
+  await page.getByRole("link", { name: "plain", exact: true }).click();
+  const status = page.locator("h1 + .status");
+  await status.getByText("create in progress").waitFor();
+  old.is = false;
+  // No event comes any more.
+  await status.getByText("create complete").waitFor();
 });

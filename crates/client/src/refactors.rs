@@ -8,7 +8,8 @@ use crate::{Client, Error, StackRequest};
 
 impl Client {
     /// Moves resources between stacks, which get new templates; each move has `from` and `to` as `STACK/RESOURCE`. Returns the
-    /// `moves` with type and ID of the objects, and with `dry_run` the `obstacles`: nothing is changed then.
+    /// `moves` with type and ID of the objects, and `updating`, the names of the stacks whose nested stacks an engine updates
+    /// then. With `dry_run` nothing is changed, and `obstacles` says what stands in the way.
     pub async fn refactor_stacks(
         &self,
         stacks: &[(String, StackRequest)],

@@ -93,4 +93,15 @@ mod tests {
         assert!(!is_same(("OS::Nova::KeyPair", "web", "a"), ("OS::Nova::KeyPair", "web", "b")));
         assert_eq!(ObjectClaim::of("OS::Heat::RandomString", "x", "a"), None);
     }
+
+    #[test]
+    fn the_objects_of_nested_stacks_are_claimed_too() {
+        let net = |id: &str| kiln_value::value!({"type": "OS::Neutron::Net", "resource_id": id});
+        let group =
+            kiln_value::value!({"type": "OS::Heat::ResourceGroup", "resource_id": "g", "resources": {"0": (net("b"))}});
+        let data = kiln_value::value!({"resources": {"one": (net("a")), "group": group}});
+        let mut claims = BTreeSet::new();
+        collect(&data, "u", &mut claims);
+        assert_eq!(claims.iter().map(|claim| claim.id.as_str()).collect::<Vec<_>>(), ["a", "b"]);
+    }
 }

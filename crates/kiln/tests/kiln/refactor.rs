@@ -419,12 +419,22 @@ async fn members_of_a_group_get_names_and_go_back() {
     write("named.yaml", &[&net("front", 0), &subnet("{get_resource: front}")]);
     let ran = refactor(one_left);
     assert!(ran.code == 1 && ran.err.contains("web/nets/1 would be deleted"), "{ran:?}");
+    let plan = world.kiln(&["stack", "refactor", "--moves", "moves.yaml", "--plan"]);
+    assert!(plan.code != 0, "{plan:?}");
+    assert_eq!(world.names("web"), ["nets", "sub"]);
+
+    // A guard of a member does not hold for the name that it would get.
+    write("named.yaml", &[&named, &subnet("{get_resource: back}")]);
+    world.kiln(&["stack", "protect", "web", "--resource", "nets/0", "--from", "delete", "--reason", "ours"]).ok();
+    let ran = refactor(&all);
+    assert!(ran.code == 1 && ran.err.contains("nets/0") && ran.err.contains("ours"), "{ran:?}");
+    world.kiln(&["stack", "unprotect", "web", "--resource", "nets/0"]).ok();
     assert_eq!(world.names("web"), ["nets", "sub"]);
 
     // All become names; the empty group goes.
-    write("named.yaml", &[&named, &subnet("{get_resource: back}")]);
-    let plan = world.kiln(&["stack", "refactor", "--moves", "moves.yaml", "--plan"]);
-    assert!(plan.code != 0, "{plan:?}");
+    let plan = world.kiln(&["stack", "refactor", "--moves", "moves.yaml", "--plan", "-f", "value"]).ok();
+    assert!(plan.contains("web/nets/1 web/back OS::Neutron::Net"), "{plan}");
+    assert_eq!(world.names("web"), ["nets", "sub"]);
     refactor(&all).ok();
     assert_eq!(world.names("web"), ["back", "front", "spare", "sub"]);
     assert_eq!(["front", "back", "spare"].map(|name| world.id("web", name)).as_slice(), ids);
@@ -456,6 +466,11 @@ async fn members_of_a_group_get_names_and_go_back() {
     assert_eq!(world.id("web", "alone"), ids[0]);
     assert_eq!(world.writes(), Vec::<String>::new());
     world.is_at_rest("web");
+
+    // A snapshot would bring the group back.
+    world.kiln(&["stack", "snapshot", "create", "--name", "s", "web"]).ok();
+    let ran = refactor("stacks: {web: {template: named.yaml}}\nmoves: [{from: web/nets/1, to: web/back}]\n");
+    assert!(ran.code == 1 && ran.err.contains("web/nets is in the snapshot "), "{ran:?}");
     world.kiln(&["stack", "delete", "--yes", "--wait", "web"]).ok();
     assert_eq!(world.writes().iter().filter(|call| call.contains("networks/")).count(), 2, "each is deleted once");
 }

@@ -88,7 +88,8 @@ impl Service {
             let row = part.rows_in(stack).values().find(|row| row.name == name);
             let Some((row, child)) = row.and_then(|row| Some((row, row.child?))) else {
                 return Err(Error::Refactor(format!(
-                    "Nothing was moved: {place} is no nested stack. Create it first, a group with the count 0."
+                    "Nothing was moved: {place} is no nested stack. A group must exist before something moves into it: \
+                     create it with the count 0."
                 )));
             };
             if let Some(why) = obstacle(row, true) {

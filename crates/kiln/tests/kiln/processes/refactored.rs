@@ -15,13 +15,12 @@ use rand::{Rng as _, SeedableRng as _};
 use crate::processes::cluster::{Cluster, Limits, end_of};
 
 const STACK: &str = "web";
-const COUNT: usize = 3;
-const MEMBERS: i64 = 3;
+const COUNT: i64 = 3;
 
 /// The networks are members of the group, or have names.
 fn request(are_members: bool) -> StackRequest {
     let net = |index: &str| value!({"type": "OS::Neutron::Net", "properties": {"name": (format!("net-{index}"))}});
-    let count: i64 = if are_members { MEMBERS } else { 0 };
+    let count = if are_members { COUNT } else { 0 };
     let group = value!({"type": "OS::Heat::ResourceGroup", "properties": {
         "count": count, "resource_def": (net("%index%")),
     }});
@@ -33,12 +32,12 @@ fn request(are_members: bool) -> StackRequest {
     StackRequest { bundle: Bundle { template: Some(template), ..Bundle::default() }, ..StackRequest::default() }
 }
 
-fn place(are_members: bool, index: usize) -> String {
+fn place(are_members: bool, index: i64) -> String {
     if are_members { format!("group/{index}") } else { format!("net{index}") }
 }
 
 async fn moved(client: &Client, to_members: bool) -> Result<Value, kiln_client::Error> {
-    let one = |index: usize| {
+    let one = |index: i64| {
         let path = |are_members: bool| format!("{STACK}/{}", place(are_members, index));
         value!({"from": (path(!to_members)), "to": (path(to_members))})
     };
@@ -64,11 +63,11 @@ async fn a_refactoring_is_whole_although_the_service_is_killed() {
     let settled = async || end_of(&client, STACK, Duration::from_mins(1)).await;
     assert_eq!(settled().await.0, "CREATE_COMPLETE");
     let ids: Vec<String> = networks(&client).await.into_values().collect();
-    assert_eq!(ids.len(), COUNT);
+    assert_eq!(i64::try_from(ids.len()), Ok(COUNT));
     cluster.cloud.journal().clear();
     let named = |are_members: bool| -> BTreeMap<String, String> {
-        let name = |index: usize| if are_members { index.to_string() } else { place(false, index) };
-        ids.iter().enumerate().map(|(index, id)| (name(index), id.clone())).collect()
+        let name = |index: i64| if are_members { index.to_string() } else { place(false, index) };
+        (0..).zip(&ids).map(|(index, id)| (name(index), id.clone())).collect()
     };
     let (mut chance, mut are_members, mut interrupted) = (StdRng::seed_from_u64(1), true, 0);
     for kill in 0..kills {
